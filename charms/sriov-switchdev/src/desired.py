@@ -12,7 +12,7 @@ PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
 
 
-class Port(NamedTuple):
+class WantedPort(NamedTuple):
     """One PF as it shall be."""
 
     bdf: str  # PCI address with domain
@@ -48,26 +48,26 @@ class Port(NamedTuple):
 class Desired(NamedTuple):
     """All ports, by BDF, and what they have in common."""
 
-    ports: tuple[Port, ...] = ()  # by BDF
+    ports: tuple[WantedPort, ...] = ()  # by BDF
     steering_mode: str | None = None  # `smfs`, `dmfs`, or None for the driver's choice
     lag_required: bool = False  # VFs stay unbound until VF-LAG is active
     uplink_queues: int = 0  # queues of each uplink; 0 for one per online CPU
     # Ports that no boot waits for, though each has its turn once it is there: they were missing at a whole
     # boot, or another declared port has their PCI address now
-    absent: tuple[Port, ...] = ()
+    absent: tuple[WantedPort, ...] = ()
 
     @property
-    def everything(self) -> tuple[Port, ...]:
+    def everything(self) -> tuple[WantedPort, ...]:
         """All ports, the absent ones last."""
         return (*self.ports, *self.absent)
 
-    def port(self, bdf: str) -> Port | None:
+    def port(self, bdf: str) -> WantedPort | None:
         """The port with this PCI address, or None."""
         return next((port for port in self.ports if port.bdf == bdf), None)
 
-    def nics(self) -> dict[str, tuple[Port, ...]]:
+    def nics(self) -> dict[str, tuple[WantedPort, ...]]:
         """The ports of each NIC, by the NIC's PCI slot."""
-        nics: dict[str, tuple[Port, ...]] = {}
+        nics: dict[str, tuple[WantedPort, ...]] = {}
         for port in self.ports:
             nics[port.nic] = (*nics.get(port.nic, ()), port)
         return nics
@@ -91,7 +91,7 @@ class Desired(NamedTuple):
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
 
-def _plain(ports: Iterable[Port]) -> list[dict[str, object]]:
+def _plain(ports: Iterable[WantedPort]) -> list[dict[str, object]]:
     """Ports as JSON has them; ``former`` only where there is one."""
     fields = [port._asdict() for port in ports]
     return [{name: value for name, value in port.items() if value != ()} for port in fields]

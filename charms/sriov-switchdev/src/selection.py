@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from config import Options
 from converge import Finding, Severity
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices import inventory, selector
 from hostnic.devices.model import Bond, Host, Pf
-from hostnic.devices.port import MLX5
+from hostnic.devices.port import MLX5, Port
 from hostnic.devices.selector import Auto, Choice, Entry
 from hostnic.firmware.msterrors import BURN, LIVEFISH
 from nic import vf_lag
@@ -33,7 +33,7 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     slots = {*(port.slot for port in gone), *(port.nic for port in choice.ports)}
     dead = host.in_flash_recovery & slots  # the other NICs go on
     away = {port.nic for port in gone if port.lag}
-    ports, without_lag = list[Port](), list[Finding]()
+    ports, without_lag = list[WantedPort](), list[Finding]()
     for chosen, vfs in (each for each in choice.chosen if each.port.nic not in dead):
         pf = next(pf for pf in host.pfs if pf.port == chosen)
         was = observed.previous.port(pf.bdf)
@@ -47,8 +47,8 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         # Another card at the address of a declared port must be accepted first.
         mac = was.mac if was and was.mac else pf.mac
         former = _former(options, was, pf)
-        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, bonded, mac, card, former))
-    taken, displaced = {port.bdf for port in ports}, list[Port]()
+        ports.append(WantedPort(pf.bdf, netdev, vfs, pf.bond, bonded, mac, card, former))
+    taken, displaced = {port.bdf for port in ports}, list[WantedPort]()
     for port in gone:
         (displaced if port.bdf in taken else ports).append(port)
         taken.add(port.bdf)
@@ -116,7 +116,7 @@ def _entries(options: Options, observed: Observed) -> tuple[tuple[Entry, ...], l
     return tuple(found), renamed
 
 
-def _former(options: Options, was: Port | None, pf: Pf) -> tuple[str, ...]:
+def _former(options: Options, was: WantedPort | None, pf: Pf) -> tuple[str, ...]:
     """Return the names in ``devices`` of a port that has another name or address now."""
     if was is None or was.is_other(pf.mac):
         return ()
@@ -164,7 +164,7 @@ def _choose(
         what = f"is auto, but {' and '.join(unclear)} may be OVN's: none is in a bridge of Open vSwitch"
         return selector.refuse(what, f"run: juju config {application} {selector.OPTION}=PORTS")
 
-    def means(port: inventory.Port) -> bool:
+    def means(port: Port) -> bool:
         return port.bdf in ours
 
     auto = Auto(means, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
@@ -183,11 +183,11 @@ def _choose(
     return selector.refuse(f"names {listed}, not a ConnectX or BlueField NIC", remedy)
 
 
-def _is_bonded_mlx5(port: inventory.Port) -> bool:
+def _is_bonded_mlx5(port: Port) -> bool:
     return port.driver == MLX5 and port.bond is not None and not port.infiniband
 
 
-def _may_be_chosen(port: inventory.Port) -> bool:
+def _may_be_chosen(port: Port) -> bool:
     """Whether it may be chosen by its name: naming another one would only bring the next refusal."""
     ours = port.device.startswith(inventory.MELLANOX) and port.device not in inventory.CONNECTX3
     return ours and not port.infiniband
@@ -218,7 +218,7 @@ def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
             )
 
 
-def _gone(options: Options, observed: Observed, choice: Choice) -> list[Port]:
+def _gone(options: Options, observed: Observed, choice: Choice) -> list[WantedPort]:
     """Ports that fell off the bus or lost their driver; they stay declared unless others serve their bond."""
     previous, there = observed.previous, {port.bdf for port in choice.ports}
     for port in previous.ports:
@@ -236,25 +236,25 @@ def _gone(options: Options, observed: Observed, choice: Choice) -> list[Port]:
     ]
 
 
-def _meant(port: Port, options: Options) -> bool:
+def _meant(port: WantedPort, options: Options) -> bool:
     """Whether ``devices`` still selects a port that was declared before."""
     names = {entry.name for entry in options.selected}
     return not names or not names.isdisjoint(_names(port))
 
 
-def _names(port: Port) -> tuple[str, ...]:
+def _names(port: WantedPort) -> tuple[str, ...]:
     """Return the names by which ``devices`` may call it."""
     return tuple(filter(None, (port.bdf, port.netdev, port.bond, *port.former)))
 
 
-def _left_out(of_nic: Collection[Port], host: Host) -> list[Pf]:
+def _left_out(of_nic: Collection[WantedPort], host: Host) -> list[Pf]:
     """The members of a NIC's bond that are not selected."""
     bond, names = host.bond(next(iter(of_nic)).bond), {port.bdf for port in of_nic}
     members = [pf for name in (bond.members if bond else ()) if (pf := host.pf(name))]
     return [pf for pf in members if pf.bdf not in names]
 
 
-def _half(options: Options, port: Port, others: Sequence[Pf], host: Host) -> Finding:
+def _half(options: Options, port: WantedPort, others: Sequence[Pf], host: Host) -> Finding:
     """Name a NIC of whose ports not all are selected, while all are in a bond that could be a VF-LAG.
 
     Where they are in switchdev mode now, the next boot would leave the ``others`` in legacy mode without VFs.

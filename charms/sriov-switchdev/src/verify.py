@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from converge.finding import RETRIED
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic import nova
 from hostnic.system import HostStep, System
 from nic.chain import Way
@@ -63,7 +63,7 @@ def _released(problem: BootFailure, wanted: Desired, ways: Iterable[Way]) -> Boo
     return problem._replace(remedy="; then ".join(filter(None, (problem.remedy, held.release))))
 
 
-def _absent(port: Port, wanted: Desired) -> tuple[str, str]:
+def _absent(port: WantedPort, wanted: Desired) -> tuple[str, str]:
     """A port that no boot waits for, and what the operator has to know of it."""
     if wanted.port(port.bdf):  # another declared port is there now
         return port.netdev, f"the port with MAC {port.mac}, which was at {port.bdf}, is gone"

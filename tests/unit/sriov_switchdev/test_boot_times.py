@@ -122,7 +122,9 @@ def test_the_budget_covers_what_the_operations_wait() -> None:
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None:
     """Every port uses up each deadline, and is then brought back."""
-    ports = tuple(desired.Port(f"0000:{0x3B + n // 2:02x}:00.{n % 2}", f"p{n}", 127) for n in range(count))
+    ports = tuple(
+        desired.WantedPort(f"0000:{0x3B + n // 2:02x}:00.{n % 2}", f"p{n}", 127) for n in range(count)
+    )
     text = files.early_unit(desired.Desired(ports))
     start, stop = (int(re.search(rf"Timeout{kind}Sec=(\d+)", text)[1]) for kind in ("Start", "Stop"))  # type: ignore[index]
     change = CREATE_TIME + BUSY_TIME + MODE_CHANGE_TIME + NETDEVS_TIME
@@ -134,7 +136,7 @@ def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None
 
 
 def test_the_documents_have_the_time_limits_of_a_nic_with_two_ports() -> None:
-    wanted = desired.Desired(tuple(desired.Port(bdf, bdf, 8) for bdf in (PF0, PF1)))
+    wanted = desired.Desired(tuple(desired.WantedPort(bdf, bdf, 8) for bdf in (PF0, PF1)))
     early, stop, bind, restore = (
         math.ceil(seconds(wanted) / 60)
         for seconds in (budget.early_start, budget.early_stop, budget.bind_start, budget.restore_start)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single rules of the order that a trace of a whole host does not show."""
 
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices import discover
 from hostnic.devices.model import Host
 from lab.modelled import FakeHost
@@ -17,7 +17,7 @@ UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
 def wanted(*bonds: str | None, lag: bool = True) -> Desired:
     """Both ports of the NIC with two VFs each, in these bonds; without them both in one."""
     first, second = bonds or ("bond0", "bond0")
-    return Desired((Port(P0, UPLINK0, 2, first, lag), Port(P1, UPLINK1, 2, second, lag)))
+    return Desired((WantedPort(P0, UPLINK0, 2, first, lag), WantedPort(P1, UPLINK1, 2, second, lag)))
 
 
 def judged(host: FakeHost, declared: Desired) -> Nic:

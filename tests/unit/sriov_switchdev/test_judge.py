@@ -2,7 +2,7 @@
 """The differences of a NIC, judged from plain values."""
 
 import pytest
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices import discover
 from hostnic.devices.lag import Lag
 from hostnic.devices.model import Host
@@ -15,7 +15,9 @@ P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 SLOT = "0000:3b:00"
 YES, NO, UNTOLD = Lag(True, "switchdev"), Lag(False), Lag(None)
 NONE_OFFERED = Lag(False, unsupported=True)
-WANTED = Desired((Port(P0, "enp59s0f0np0", 2, "bond0", True), Port(P1, "enp59s0f1np1", 2, "bond0", True)))
+WANTED = Desired(
+    (WantedPort(P0, "enp59s0f0np0", 2, "bond0", True), WantedPort(P1, "enp59s0f1np1", 2, "bond0", True))
+)
 
 
 def judged(*lags: Lag, wanted: Desired = WANTED) -> Nic:

@@ -13,7 +13,7 @@ MAC = "b8:3f:d2:00:00:00"
 
 
 def test_the_name_rule_is_for_names_that_udev_takes() -> None:
-    wanted = desired.Desired((desired.Port(PF0, "enp59s0f0", 8), desired.Port(PF1, 'x" y', 8)))
+    wanted = desired.Desired((desired.WantedPort(PF0, "enp59s0f0", 8), desired.WantedPort(PF1, 'x" y', 8)))
     kept = [line.partition("ATTR{phys_port_name}==")[2] for line in files.rules(wanted).splitlines()]
     assert [*filter(None, kept)] == ['"p[0-9]*", ENV{.OVN_OFFLOAD_NAME}="enp59s0f0"']
 
@@ -29,7 +29,9 @@ def test_the_name_rule_is_for_names_that_udev_takes() -> None:
     ],
 )
 def test_the_name_rule_gives_another_card_no_name(attributes: dict[str, str], name: str | None) -> None:
-    wanted = desired.Desired((desired.Port(PF0, "kept", 8, mac=MAC), desired.Port(PF1, "other", 8, mac=MAC)))
+    wanted = desired.Desired(
+        (desired.WantedPort(PF0, "kept", 8, mac=MAC), desired.WantedPort(PF1, "other", 8, mac=MAC))
+    )
     event = uplink(**{f"ATTR{{{key}}}": value for key, value in attributes.items()})
     assert named_by_udev(files.rules(wanted), event) == name
 
@@ -55,17 +57,17 @@ def test_the_name_rule_gives_another_card_no_name(attributes: dict[str, str], na
 def test_the_name_rule_leaves_a_name_by_a_link_file_of_the_site_alone(
     link: tuple[str, str], name: str | None
 ) -> None:
-    wanted = desired.Desired((desired.Port(PF0, "kept", 8, mac=MAC),))
+    wanted = desired.Desired((desired.WantedPort(PF0, "kept", 8, mac=MAC),))
     assert named_by_udev(files.rules(wanted), uplink(), link) == name
 
 
 def test_the_name_rule_leaves_a_name_by_an_earlier_rule_alone() -> None:
-    wanted = desired.Desired((desired.Port(PF0, "kept", 8, mac=MAC),))
+    wanted = desired.Desired((desired.WantedPort(PF0, "kept", 8, mac=MAC),))
     assert named_by_udev(files.rules(wanted), uplink(NAME="storage0")) == "storage0"
 
 
 def test_no_other_device_is_looked_at() -> None:
-    wanted = desired.Desired((desired.Port(PF0, "kept", 8, mac=MAC),))
+    wanted = desired.Desired((desired.WantedPort(PF0, "kept", 8, mac=MAC),))
     for other in (uplink(KERNELS="0000:5e:00.0"), uplink(SUBSYSTEM="pci"), uplink(ACTION="change")):
         assert named_by_udev(files.rules(wanted), other) is None
         assert "ENV{ID_NET_LINK_FILE}" not in other, "the builtin did not run"

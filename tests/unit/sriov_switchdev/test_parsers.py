@@ -10,7 +10,7 @@ import pytest
 from boot import bootfile
 from config import Options
 from converge import Disruption
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab.modelled import FakeHost, card
@@ -27,7 +27,7 @@ BDFS = st.builds(
 )  # fmt: skip
 MACS = st.binary(min_size=6, max_size=6).map(lambda octets: octets.hex(":"))
 PORTS = st.builds(
-    Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans(), st.none() | MACS,
+    WantedPort, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans(), st.none() | MACS,
     st.none() | BDFS.map(lambda bdf: bdf.rpartition(".")[0]), st.lists(NAMES | BDFS, max_size=2).map(tuple),
 )  # fmt: skip
 DESIRED = st.builds(
@@ -66,19 +66,19 @@ def test_a_field_of_another_type_is_refused_or_changes_nothing_else(
 
 
 def test_a_field_of_a_later_revision_is_ignored() -> None:
-    content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
+    content = json.loads(Desired((WantedPort("0000:3b:00.0", "p0", 8),)).to_json())
     content["later"] = content["ports"][0]["later"] = True
     assert bootfile.from_json(json.dumps(content)).ports[0].num_vfs == 8
 
 
 @pytest.mark.parametrize("bdf", ["10000:01:00.0", "ffffffff:ff:1f.7"])
 def test_a_pci_domain_of_more_than_four_digits_survives_its_file(bdf: str) -> None:
-    wanted = Desired((Port(bdf, "p0", 8),))
+    wanted = Desired((WantedPort(bdf, "p0", 8),))
     assert bootfile.from_json(wanted.to_json()) == wanted
 
 
 def test_a_port_that_is_there_twice_is_refused() -> None:
-    content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
+    content = json.loads(Desired((WantedPort("0000:3b:00.0", "p0", 8),)).to_json())
     content["ports"] *= 2
     with pytest.raises(ValueError, match=r"^ports: \['0000:3b:00\.0', .* expected each port once$"):
         bootfile.from_json(json.dumps(content))
@@ -92,7 +92,7 @@ def test_deep_nesting_is_refused() -> None:
 
 
 def test_a_name_that_cannot_be_printed_is_refused() -> None:
-    content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
+    content = json.loads(Desired((WantedPort("0000:3b:00.0", "p0", 8),)).to_json())
     content["ports"][0]["netdev"] = "p\ud800"
     with pytest.raises(ValueError, match=r"^ports\[0\]\.netdev: 'p\\ud800' is not allowed"):
         bootfile.from_json(json.dumps(content))
@@ -105,7 +105,7 @@ NETWORK = "[Match]\nName=enp59s0f1np1\nPermanentMACAddress=0c:42:a1:00:3b:01\n[N
 @settings(max_examples=60)
 def test_whatever_networkd_and_netplan_files_hold_the_host_is_read(text: str) -> None:
     host = compute_node()
-    before = Desired(tuple(Port(port.bdf, port.netdev, 8, "bond0") for port in host.network.ports()))
+    before = Desired(tuple(WantedPort(port.bdf, port.netdev, 8, "bond0") for port in host.network.ports()))
     host.disk.install(desired.PATH, before.to_json().encode(), 0o644)
     host.links.set_master("enp59s0f1np1", None)
     written = ("/run/systemd/network/10-netplan-x.network", "/etc/netplan/99-x.yaml")

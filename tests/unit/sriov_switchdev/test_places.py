@@ -10,7 +10,7 @@ import desired
 import pytest
 import record
 from boot import bootfile, files
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices import discover
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,7 +320,8 @@ def test_every_port_keeps_its_place_in_the_file_whatever_the_host_has(
     there: list[tuple[str, str | None]],
 ) -> None:
     ports, absent = (
-        tuple(Port(bdf, "p", 8, mac=mac) for bdf, mac in sorted(each, key=str)) for each in (declared, away)
+        tuple(WantedPort(bdf, "p", 8, mac=mac) for bdf, mac in sorted(each, key=str))
+        for each in (declared, away)
     )
     some = discover.observe(compute_node())
     pf = some.pfs[0]

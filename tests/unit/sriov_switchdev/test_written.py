@@ -6,7 +6,7 @@ import pytest
 import record
 from boot import bootfile
 from converge import StepError
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.cpus import MAX_QUEUES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ bdfs = st.from_regex(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", fullmatch=T
 names = st.from_regex(r"[a-z][a-z0-9_.-]{0,14}", fullmatch=True)
 macs = st.from_regex(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", fullmatch=True)
 ports = st.builds(
-    Port,
+    WantedPort,
     bdf=bdfs,
     netdev=names,
     num_vfs=st.integers(0, 0xFFFF),

@@ -5,7 +5,7 @@ from typing import Any
 
 from converge.document import read_json
 from converge.shape import Boolean, Integer, InvalidValue, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
-from desired import VERSION, Desired, Port
+from desired import VERSION, Desired, WantedPort
 from hostnic import shapes
 from hostnic.cpus import MAX_QUEUES
 
@@ -22,7 +22,7 @@ _MAY: dict[str, Shape[Any]] = {
     "card": OrNull(shapes.SLOT),
     "former": ListOf(Text(r"[^\s/]{1,20}", "an earlier PCI address or name of a network device"), "names"),
 }
-_PORTS = ListOf(JsonRecord(Port, {**_OF_PORT, **_MAY}, required=tuple(_OF_PORT)), "ports")
+_PORTS = ListOf(JsonRecord(WantedPort, {**_OF_PORT, **_MAY}, required=tuple(_OF_PORT)), "ports")
 _OF_HOST: dict[str, Shape[Any]] = {
     "ports": _PORTS,
     "steering_mode": OrNull(OneOf(("smfs", "dmfs"))),

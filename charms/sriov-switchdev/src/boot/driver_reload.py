@@ -11,7 +11,7 @@ that unit, for what it had to leave.
 from collections.abc import Collection
 
 from converge import Disruption, Held, Step
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices.model import Host
 from hostnic.system import HostStep, System
 from nic import chain
@@ -59,7 +59,7 @@ def way(nic: Nic, wanted: Desired, observed: Observed) -> Way:
     return Way(nic, tuple(chain.rejoin(nic)), tuple(held), starts=tuple(run))
 
 
-def _start(port: Port, wanted: Desired) -> HostStep:
+def _start(port: WantedPort, wanted: Desired) -> HostStep:
     from hostnic.ops.boot import StartUnit  # a hook on a host in order does without it
 
     what = f"start {RESTORE}, which restores switchdev mode and {port.num_vfs} VFs of {port.bdf}"

@@ -6,7 +6,7 @@ import re
 import desired
 import record
 from converge import Plan
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.boot import Installed, installed, off, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
@@ -167,7 +167,7 @@ def rules(wanted: Desired) -> str:
     return _HEADER + "".join(lines)
 
 
-def _same_card(port: Port) -> tuple[str, ...]:
+def _same_card(port: WantedPort) -> tuple[str, ...]:
     """Return conditions of a udev rule, one of which every netdev of the declared card meets."""
     if port.mac is None:
         return ("",)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 
 import record
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic import cpus, exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
@@ -189,7 +189,7 @@ def revert(system: System) -> tuple[BootFailure, ...]:
     return tuple(BootFailure("revert", problem, "look at the node's console") for problem in problems)
 
 
-def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[BootFailure]:
+def _early_nic(system: System, wanted: Desired, ports: Sequence[WantedPort], host: Host) -> list[BootFailure]:
     """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
     nic = judge.at_hand(ports, wanted, Observed(host))
     work = [now.port.bdf for now in nic.ports if now.changes]

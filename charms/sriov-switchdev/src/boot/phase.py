@@ -7,7 +7,7 @@ import desired
 import record
 from converge import Plan, StepError, words
 from converge.execute import execute
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices import discover
 from hostnic.devices.model import Host
 from hostnic.devices.port import MLX5
@@ -45,7 +45,7 @@ def await_ports(system: System, wanted: Desired) -> tuple[Desired, Host, list[Bo
 
     Returns ``wanted`` with its ports where they are, the host as read last, and problems.
     """
-    host, here, missing = Host((), (), ""), wanted, list[Port]()
+    host, here, missing = Host((), (), ""), wanted, list[WantedPort]()
 
     def all_there() -> bool:
         nonlocal host, here, missing
@@ -104,7 +104,7 @@ def bind_vfs(
     return problems
 
 
-def still_changing(system: System, ports: Iterable[Port]) -> list[BootFailure]:
+def still_changing(system: System, ports: Iterable[WantedPort]) -> list[BootFailure]:
     """Wait for changes of mode that outlived their answer; those that still run must not be interfered with.
 
     The kernel answers a question about the mode when the change is over.

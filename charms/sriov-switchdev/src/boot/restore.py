@@ -15,7 +15,7 @@ import contextlib
 from collections.abc import Sequence
 
 import record
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic import cpus
 from hostnic.devices import discover, users
 from hostnic.devices.lag import PORTS
@@ -100,12 +100,12 @@ def _wake(system: System) -> None:
         system.run(["systemctl", "start", "--no-block", DISPATCH])
 
 
-def _look(system: System, ports: Sequence[Port]) -> Host:
+def _look(system: System, ports: Sequence[WantedPort]) -> Host:
     """The host, with its own uses of the ports' VFs."""
     return users.with_own(system, discover.observe(system), [port.bdf for port in ports])
 
 
-def _lost(system: System, wanted: Desired, ports: Sequence[Port] = ()) -> list[Port]:
+def _lost(system: System, wanted: Desired, ports: Sequence[WantedPort] = ()) -> list[WantedPort]:
     """The lost ports of one NIC, which has these ``ports``; of all NICs without them."""
     converged = record.read_converged(system)
     if not converged:
@@ -115,7 +115,7 @@ def _lost(system: System, wanted: Desired, ports: Sequence[Port] = ()) -> list[P
     return [now.port for nic in nics for now in judge.at_hand(nic, wanted, seen).ports if now.lost]
 
 
-def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[BootFailure]:
+def _restore_nic(system: System, wanted: Desired, ports: Sequence[WantedPort]) -> list[BootFailure]:
     """One port after the other: the bond always keeps a port that carries traffic."""
     nic = judge.at_hand(ports, wanted, Observed(_look(system, ports)))
     todo = [now for port in ports if (now := _restorable(system, wanted, port))]
@@ -141,7 +141,7 @@ def _restore_port(system: System, wanted: Desired, now: PortNow) -> list[BootFai
     return problems
 
 
-def _restorable(system: System, wanted: Desired, port: Port) -> PortNow | None:
+def _restorable(system: System, wanted: Desired, port: WantedPort) -> PortNow | None:
     """A lost port that can be restored now, as it is; None if it is to be left alone."""
     host, nic = _look(system, [port]), frozenset({port.nic})
     seen = Observed(host, converged=nic, alone=driver_reload.alone(system, host, nic))
@@ -155,7 +155,7 @@ def _restorable(system: System, wanted: Desired, port: Port) -> PortNow | None:
     return now
 
 
-def _give_up(system: System, port: Port) -> list[BootFailure]:
+def _give_up(system: System, port: WantedPort) -> list[BootFailure]:
     """Leave the port in legacy mode with zero VFs, unless somebody has taken one meanwhile."""
     if running := phase.still_changing(system, [port]):
         return running
@@ -164,7 +164,7 @@ def _give_up(system: System, port: Port) -> list[BootFailure]:
 
 
 def _finish(
-    system: System, wanted: Desired, ports: Sequence[Port], touched: Sequence[Port]
+    system: System, wanted: Desired, ports: Sequence[WantedPort], touched: Sequence[WantedPort]
 ) -> list[BootFailure]:
     """VF-LAG, if both ports are in switchdev mode again, and then the VFs that were unbound for it."""
     nic = judge.at_hand(ports, wanted, Observed(discover.observe(system)))

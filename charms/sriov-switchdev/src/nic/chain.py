@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from converge import Disruption, Held, Op, Step
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices.lag import PORTS
 from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
     steps: list[HostStep]  # in order
     move: Move  # what they do
-    port: Port | None = None  # the one that they are about; None where that is the NIC
+    port: WantedPort | None = None  # the one that they are about; None where that is the NIC
     frees: tuple[PortNow, ...] = ()  # ports whose VFs they take away or unbind, from whoever uses these
 
     @property

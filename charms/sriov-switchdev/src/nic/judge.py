@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from converge import Severity
 from converge.finding import RETRIED
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices.lag import NO_LAG_OBJECT, PORTS, WITH_DEBUGFS, no_lag_remedy, release
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.devices.port import MLX5
@@ -69,7 +69,7 @@ class Difference(NamedTuple):
 class PortNow(NamedTuple):
     """A declared port that is there: as it shall be and as it is, and what is asked of it more than once."""
 
-    port: Port
+    port: WantedPort
     pf: Pf
     channels: Channels | None = None  # queues of its uplink; None where they are not known or do not matter
     lost: bool = False  # it was in switchdev mode in this boot, and fell back to legacy mode
@@ -123,7 +123,7 @@ class PortNow(NamedTuple):
 class OtherCard(NamedTuple):
     """Another card at the address of a declared port, which is left alone."""
 
-    port: Port
+    port: WantedPort
     what: str
     remedy: str
 
@@ -132,7 +132,7 @@ class Nic(NamedTuple):
     """The declared ports of one NIC, and what differs."""
 
     slot: str  # as Desired.nics has it
-    declared: tuple[Port, ...]  # all of them
+    declared: tuple[WantedPort, ...]  # all of them
     ports: tuple[PortNow, ...]  # those that are there
     others: tuple[OtherCard, ...] = ()  # those at whose address another card is
     lag_required: bool = False  # VFs stay unbound where VF-LAG is not active
@@ -199,13 +199,13 @@ def joined(wanted: Desired, observed: Observed) -> tuple[Nic, ...]:
     return tuple(_nic(slot, ports, wanted, observed) for slot, ports in wanted.nics().items())
 
 
-def at_hand(ports: Iterable[Port], wanted: Desired, observed: Observed) -> Nic:
+def at_hand(ports: Iterable[WantedPort], wanted: Desired, observed: Observed) -> Nic:
     """Return the NIC as boot and restore have it at hand: the ``ports`` with the driver that they need."""
     served = tuple(port for port in ports if (pf := observed.host.pf(port.bdf)) and pf.port.driver == MLX5)
     return _nic(served[0].nic if served else "", served, wanted, observed)
 
 
-def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Observed) -> Nic:
+def _nic(slot: str, declared: tuple[WantedPort, ...], wanted: Desired, observed: Observed) -> Nic:
     there, others = list[PortNow](), list[OtherCard]()
     for port in declared:
         pf = observed.host.pf(port.bdf)
@@ -217,7 +217,7 @@ def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Obser
     return nic._replace(differences=tuple(_differences(nic, wanted, observed)))
 
 
-def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
+def _now(port: WantedPort, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
     channels = observed.channels.get(port.bdf)
     changes = pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
     before = observed.boot.ports.get(port.bdf, PortRecord()).found
@@ -271,7 +271,7 @@ def _queues_to_set(wanted: Desired, channels: Channels | None, cpus: int) -> int
     return None if enough else count
 
 
-def _gone(port: Port, observed: Observed) -> Difference:
+def _gone(port: WantedPort, observed: Observed) -> Difference:
     if any(found.subject == port.bdf for found in observed.host.findings):
         words = f"whether {port.netdev} is as declared is not known while it cannot be read"
         return Difference("gone", port.bdf, words, Move.NONE, Severity.BLOCKED, RETRIED)
@@ -337,7 +337,7 @@ def _of_port(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterator[D
         yield Difference("steering", bdf, words, Move.BOOT, Severity.INFO, remedy)
 
 
-def figures(port: Port, now: PortNow | None) -> dict[str, int]:
+def figures(port: WantedPort, now: PortNow | None) -> dict[str, int]:
     """Return a port's declaration for the exporter, which compares; ``now`` is None while it is not there."""
     declared = {"vfs": port.num_vfs, "switchdev": 1}
     if now is None or now.pf.hw_tc_offload is not None:  # else the driver does not tell

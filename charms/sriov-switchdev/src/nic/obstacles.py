@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from converge import Finding, Severity
-from desired import Port
+from desired import WantedPort
 from hostnic.devices.inventory import BLUEFIELD, CONNECTX3
 from hostnic.devices.model import Pf
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
@@ -115,7 +115,7 @@ def _without_mlx5(pf: Pf) -> tuple[str, str]:
     return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", bind
 
 
-def _change(port: Port, pf: Pf) -> str:
+def _change(port: WantedPort, pf: Pf) -> str:
     if pf.port.num_vfs != port.num_vfs:
         return f"going from {pf.port.num_vfs} to {port.num_vfs} VFs"
     return f"going from mode {pf.eswitch_mode} to switchdev"

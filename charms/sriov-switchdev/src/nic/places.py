@@ -6,7 +6,7 @@ A PCI address changes while a card stays what it is: with a BIOS update, a GPU b
 
 from collections.abc import Iterable
 
-from desired import Desired, Port
+from desired import Desired, WantedPort
 from hostnic.devices.model import Host
 from hostnic.devices.place import place_of
 
@@ -22,7 +22,7 @@ def located(wanted: Desired, host: Host) -> Desired:
     found = {port: bdf for port in wanted.everything if (bdf := place_of(port.mac, port.bdf, macs))}
     slots = {port.slot: _slot(bdf) for port, bdf in found.items()}
     there, taken, dead = {pf.bdf for pf in host.pfs}, set[str](), host.in_flash_recovery
-    ports, absent = list[Port](), list[Port]()
+    ports, absent = list[WantedPort](), list[WantedPort]()
     for port in wanted.everything:
         slot, _, function = port.bdf.rpartition(".")
         bdf = found.get(port) or f"{slots.get(slot, slot)}.{function}"
@@ -41,7 +41,7 @@ def _slot(bdf: str) -> str:
     return bdf.rpartition(".")[0]
 
 
-def _with_cards(ports: Iterable[Port]) -> list[Port]:
+def _with_cards(ports: Iterable[WantedPort]) -> list[WantedPort]:
     """``ports`` with each card at two PCI slots under the first of those that its ports have now."""
     ports = list(ports)
     first = {port.card: min(other.slot for other in ports if other.card == port.card) for port in ports}
