@@ -110,7 +110,7 @@ class HostCharm(ops.CharmBase, Generic[SurveyT]):
         raise NotImplementedError
 
     @staticmethod
-    def ports(survey: SurveyT) -> Iterable[facts.Port]:
+    def ports(survey: SurveyT) -> Iterable[facts.PortFacts]:
         """The declared ports, for the exporter."""
         raise NotImplementedError
 

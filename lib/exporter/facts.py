@@ -45,8 +45,8 @@ ABOUT = ("policy", "cables", "report")
 """The matters on which a host and its fabric can disagree."""
 
 
-class Port(NamedTuple):
-    """A declared port."""
+class PortFacts(NamedTuple):
+    """A declared port, as a hook tells of it."""
 
     bdf: str  # its PCI address
     netdev: str  # its uplink; empty if the charm sees none now
@@ -124,7 +124,7 @@ class Facts(NamedTuple):
     at: int  # `System.now` at the hook's look
     findings: Mapping[str, int] = {}  # how many there are of each severity
     held: int = 0  # steps that wait
-    ports: tuple[Port, ...] = ()  # declared ones
+    ports: tuple[PortFacts, ...] = ()  # declared ones
     reboot: Reboot | None = None  # None of a charm that never reboots its host
     flows: Flows | None = None  # None where OVS does not tell; they change all the time, and are no news
     fabric: Fabric | None = None  # None of a charm that has no switches, or has not asked them yet
@@ -135,7 +135,7 @@ _TIME = Integer(-(1 << 40), 1 << 40)
 _NETDEV = Text(r"[^\s/]{0,15}", "the name of a netdev")
 _NUMBERS = MappingOf(OneOf(SETTINGS), _COUNT, "settings and numbers")
 _PORT = JsonRecord(
-    Port,
+    PortFacts,
     {
         "bdf": shapes.ADDRESS,
         "netdev": _NETDEV,
@@ -281,7 +281,7 @@ def not_believed(system: System) -> Iterator[str]:
             continue  # it is gone
 
 
-def remembered(ports: Iterable[Port], before: Iterable[Port]) -> Iterator[Port]:
+def remembered(ports: Iterable[PortFacts], before: Iterable[PortFacts]) -> Iterator[PortFacts]:
     """``ports``; one without a netdev keeps the name, the bond and the use that it had ``before``."""
     known = {port.bdf: port for port in before}
     for port in ports:
@@ -290,9 +290,9 @@ def remembered(ports: Iterable[Port], before: Iterable[Port]) -> Iterator[Port]:
         yield port._replace(netdev=last.netdev, bond=last.bond, used=last.used) if gone else port
 
 
-def ports_of(all_facts: Iterable[Facts]) -> dict[str, Port]:
+def ports_of(all_facts: Iterable[Facts]) -> dict[str, PortFacts]:
     """Declared ports by PCI address, each with what all charms say of it."""
-    found: dict[str, Port] = {}
+    found: dict[str, PortFacts] = {}
     for port in (port for facts in all_facts for port in facts.ports):
         known = found.get(port.bdf, port)
         found[port.bdf] = known._replace(

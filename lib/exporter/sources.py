@@ -20,7 +20,7 @@ from hostnic.ops.members import is_distributing
 from hostnic.system import Link, System, if_told, list_names, read_text
 
 from exporter.catalogue import HOST, PREFIX
-from exporter.facts import Counted, Fabric, Facts, Port, Reboot
+from exporter.facts import Counted, Fabric, Facts, PortFacts, Reboot
 from exporter.workers import Sample, Source
 
 NODES = "/sys/devices/system/node"
@@ -69,7 +69,7 @@ class Hardware:
         return value
 
 
-def of_host(ports: Iterable[Port], hardware: Hardware) -> dict[str, Source]:
+def of_host(ports: Iterable[PortFacts], hardware: Hardware) -> dict[str, Source]:
     """All sources of a host with these declared ports, by name; none of another machine."""
     declared = tuple(ports)
     if not declared:
@@ -94,7 +94,7 @@ def of_host(ports: Iterable[Port], hardware: Hardware) -> dict[str, Source]:
     return {source.name: source for source in every}
 
 
-def netdevs(system: System, ports: Iterable[Port], hardware: Hardware) -> Iterator[Sample]:
+def netdevs(system: System, ports: Iterable[PortFacts], hardware: Hardware) -> Iterator[Sample]:
     """Carriers of uplinks and representors, and what passed the latter in hardware and in software."""
     links, traffic = system.links.all(), system.links.traffic()
     for port in ports:
@@ -113,14 +113,14 @@ def netdevs(system: System, ports: Iterable[Port], hardware: Hardware) -> Iterat
                     yield Sample(metric, (*label, "software"), software)
 
 
-def _representors(links: list[Link], port: Port) -> Iterator[tuple[str, Link]]:
+def _representors(links: list[Link], port: PortFacts) -> Iterator[tuple[str, Link]]:
     """The representors of a port's VFs, with the VF's number."""
     for found in representors_of(links, port.bdf):
         if vf := _VF.fullmatch(found.port_name or ""):
             yield vf[1], found
 
 
-def roce(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
+def roce(system: System, ports: Iterable[PortFacts]) -> Iterator[Sample]:
     """The RoCE counters of VFs, which the ports of the uplink's RDMA device have."""
     netdevs = system.links.rdma()
     if not netdevs:
@@ -156,7 +156,7 @@ def units(system: System) -> Iterator[Sample]:
             yield Sample("machine_unit", (f"{found[1]}/{found[2]}",), 1.0)
 
 
-def link(system: System, port: Port) -> Iterator[Sample]:
+def link(system: System, port: PortFacts) -> Iterator[Sample]:
     """Read a port's attributes in sysfs: flaps, LACP, its PCIe link, the transceiver's temperature."""
     label, directory = (port.netdev,), f"/sys/class/net/{port.netdev}"
     if changes := read_text(system, f"{directory}/carrier_changes"):
@@ -203,7 +203,7 @@ def _temperature(system: System, directory: str, label: tuple[str]) -> Iterator[
             return
 
 
-def settings(system: System, port: Port) -> Iterator[Sample]:
+def settings(system: System, port: PortFacts) -> Iterator[Sample]:
     """Read the actual values of the declared settings, as far as anyone may read them."""
     declared, seen = port.declared, dict(port.actual)
     if "switchdev" in declared:
@@ -219,7 +219,7 @@ def settings(system: System, port: Port) -> Iterator[Sample]:
             yield Sample("actual", (port.netdev, name), value)
 
 
-def vf_lag(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
+def vf_lag(system: System, ports: Iterable[PortFacts]) -> Iterator[Sample]:
     """Whether declared VF-LAGs are there. One question for all netdevs: it costs most of a scrape."""
     declared = [port for port in ports if "vf_lag" in port.declared]
     links = system.links.all() if declared else []
@@ -239,7 +239,7 @@ def vf_lag(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
                 yield Sample("actual", (port.netdev, "vf_lag"), found)
 
 
-def counters(system: System, port: Port) -> Iterator[Sample]:
+def counters(system: System, port: PortFacts) -> Iterator[Sample]:
     """The driver's counters of a port and of its priorities, and the link's speed: all from the firmware."""
     speed = read_text(system, f"/sys/class/net/{port.netdev}/speed") or ""
     if speed.isdecimal() and speed != "0":  # without a link the driver says -1
@@ -261,13 +261,13 @@ def counters(system: System, port: Port) -> Iterator[Sample]:
                 )
 
 
-def firmware(system: System, port: Port) -> Iterator[Sample]:
+def firmware(system: System, port: PortFacts) -> Iterator[Sample]:
     """Whether the firmware answers: its version is asked for by a command like any other."""
     if if_told(lambda: system.devlink.info(port.bdf), NO_DEVLINK):
         yield Sample("firmware_answers", (port.netdev,), 1.0)
 
 
-def health(system: System, port: Port) -> Iterator[Sample]:
+def health(system: System, port: PortFacts) -> Iterator[Sample]:
     """The driver's own watch over its firmware."""
     for reporter in REPORTERS:
         if found := if_told(lambda name=reporter: system.devlink.health(port.bdf, name), NO_DEVLINK):
@@ -277,7 +277,7 @@ def health(system: System, port: Port) -> Iterator[Sample]:
             yield Sample("health_reporter_recoveries", label, found.recoveries)
 
 
-def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> Iterator[Sample]:
+def of_hooks(all_facts: Iterable[Facts], ports: Iterable[PortFacts], now: float) -> Iterator[Sample]:
     """Return the samples of the facts that hooks have written."""
     for port in ports:
         yield Sample("port_info", (port.netdev, port.bdf, port.bond), 1.0)

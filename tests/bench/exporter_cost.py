@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests")]
 
 from exporter import facts  # noqa: E402
-from exporter.facts import Facts, Port  # noqa: E402
+from exporter.facts import Facts, PortFacts  # noqa: E402
 from exporter.main import Exporter  # noqa: E402
 from hostnic.netlink.links import LinksClient  # noqa: E402
 from lab.modelled import FakeHost, card  # noqa: E402
@@ -97,7 +97,7 @@ def host() -> FakeHost:
     made = FakeHost([nic])
     in_switchdev(made, VFS)
     declared = {"vfs": VFS, "switchdev": 1, "hw_tc_offload": 1, "queues": 8, "vf_lag": 1}
-    ports = tuple(Port(port.bdf, port.netdev, "bond0", True, declared) for port in nic.ports)
+    ports = tuple(PortFacts(port.bdf, port.netdev, "bond0", True, declared) for port in nic.ports)
     facts.publish(made, Facts("sriov-switchdev", "sriov-switchdev/0", int(made.now()), ports=ports))
     return made
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from exporter import facts
-from exporter.facts import Facts, Port
+from exporter.facts import Facts, PortFacts
 from exporter.main import Exporter
 from lab.modelled import FakeHost, card
 from vfs import in_switchdev
@@ -30,7 +30,8 @@ def converged(vfs: int = 4) -> FakeHost:
 
 def tell(host: FakeHost, **more: Any) -> None:
     ports = tuple(
-        Port(port.bdf, port.netdev, "bond0", True, DECLARED, {"vf_lag": 1}) for port in host.network.ports()
+        PortFacts(port.bdf, port.netdev, "bond0", True, DECLARED, {"vf_lag": 1})
+        for port in host.network.ports()
     )
     given = {"findings": {"blocked": 2}, "held": 1, "ports": ports, **more}
     facts.publish(host, Facts("sriov-switchdev", "sriov-switchdev/3", int(host.now()), **given))

@@ -40,7 +40,7 @@ FACTS = facts.Facts(
     5,
     {"blocked": 1},
     1,
-    (facts.Port(PF, "enp59s0f0np0", "bond0", True, {"vfs": 8}, {"vf_lag": 1}),),
+    (facts.PortFacts(PF, "enp59s0f0np0", "bond0", True, {"vfs": 8}, {"vf_lag": 1}),),
     facts.Reboot(True, True, 2400, {"x/0": 3}, 2),
 )
 OVS = [

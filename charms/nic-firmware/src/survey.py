@@ -62,7 +62,7 @@ class Survey(NamedTuple):
         return verify(self.judgement, self.observed, self.plan, self.release, self.gpudirect)
 
 
-def ports(survey: Survey) -> Iterator[facts.Port]:
+def ports(survey: Survey) -> Iterator[facts.PortFacts]:
     """The declared ports, for the exporter."""
     for judged, port in ((each, port) for each in survey.judgement.nics for port in each.nic.ports):
         if found := [verdict.outcome for verdict in judged.ports.get(port.bdf, ())]:
@@ -71,7 +71,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
             declared = {"firmware_parameters": len(found)}
             # With a driver that makes no netdev, such as vfio-pci, the port misses none.
             netdev = port.netdev or ("" if port.driver in (None, *OWN_DRIVERS) else port.bdf)
-            yield facts.Port(port.bdf, netdev, port.bond or "", used, declared, right)
+            yield facts.PortFacts(port.bdf, netdev, port.bond or "", used, declared, right)
 
 
 def survey(

@@ -85,15 +85,15 @@ def read_host(system: System, options: Options) -> Observed:
     return observe(system, names, options.roce_priority, speak=options.lldp, ask_ovs=ask_ovs)
 
 
-def ports(survey: Survey) -> Iterator[facts.Port]:
+def ports(survey: Survey) -> Iterator[facts.PortFacts]:
     """The declared ports, for the exporter."""
     for bdf in survey.wanted.ports:
         if not (seen := survey.observed.port(bdf)):
-            yield facts.Port(bdf, "", used=False, declared={"qos": 1})
+            yield facts.PortFacts(bdf, "", used=False, declared={"qos": 1})
             continue
         actual = {"qos": int(survey.judgement.right(bdf))}
         used = bool(seen.bond or seen.port.bridge)
-        yield facts.Port(seen.bdf, seen.netdev, seen.bond or "", used, {"qos": 1}, actual)
+        yield facts.PortFacts(seen.bdf, seen.netdev, seen.bond or "", used, {"qos": 1}, actual)
 
 
 def survey(system: System, options: Options, policy: str | None, application: str) -> Survey:

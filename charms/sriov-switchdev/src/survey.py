@@ -121,7 +121,7 @@ def _boot_at_work(observed: Observed) -> Finding | None:
     return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-sriov-*'")
 
 
-def ports(survey: Survey) -> Iterator[facts.Port]:
+def ports(survey: Survey) -> Iterator[facts.PortFacts]:
     """The declared ports, for the exporter."""
     wanted = survey.wanted
     nics = [way.nic for way in survey.ways]
@@ -136,7 +136,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
             declared["vf_lag"], actual["vf_lag"] = 1, int(lag is VfLag.ACTIVE)
         bond = port.bond or (pf and pf.bond) or ""
         used = bool(bond or (pf and pf.port.bridge))
-        yield facts.Port(port.bdf, port.netdev, bond, used, declared, actual)
+        yield facts.PortFacts(port.bdf, port.netdev, bond, used, declared, actual)
 
 
 def flows(system: System, survey: Survey) -> facts.Flows | None:

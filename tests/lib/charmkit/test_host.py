@@ -14,7 +14,7 @@ from charmkit.host import HostCharm, HostReconciler
 from charmkit.reconcile import Removed
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from exporter import facts
-from exporter.facts import Facts, Port
+from exporter.facts import Facts, PortFacts
 from hostnic import exclusive, handover
 from hostnic.boot import units
 from hostnic.handover import Handover
@@ -70,8 +70,8 @@ class Demo(HostCharm[Look]):
         return cls.host
 
     @staticmethod
-    def ports(survey: Look) -> Sequence[Port]:
-        return (Port("0000:3b:00.0", "enp59s0f0np0"),)
+    def ports(survey: Look) -> Sequence[PortFacts]:
+        return (PortFacts("0000:3b:00.0", "enp59s0f0np0"),)
 
     def capture(self) -> str:
         return "what it reads"

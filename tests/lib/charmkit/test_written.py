@@ -8,7 +8,7 @@ import pytest
 from charmkit import metrics
 from converge import Severity
 from exporter import facts
-from exporter.facts import Facts, Port, Reboot
+from exporter.facts import Facts, PortFacts, Reboot
 from hostnic import handover
 from lab.modelled import FakeHost
 
@@ -37,7 +37,7 @@ def test_a_reboot_that_could_not_be_read_again_is_not_handed_over(application: A
     [
         TOLD,
         TOLD._replace(reboot=None, flows=None, fabric=None),
-        TOLD._replace(ports=(Port("0000:3b:00.0", "", "", declared={"vfs": 8}, actual={}),)),
+        TOLD._replace(ports=(PortFacts("0000:3b:00.0", "", "", declared={"vfs": 8}, actual={}),)),
     ],
 )
 def test_the_exporter_reads_what_the_hook_wrote(told: Facts):
@@ -53,7 +53,7 @@ def test_the_exporter_reads_what_the_hook_wrote(told: Facts):
         TOLD._replace(unit="Sriov/3"),
         TOLD._replace(held=-1),
         TOLD._replace(findings={"fatal": 1}),
-        TOLD._replace(ports=(Port("0000:3b:00.0", "a name that is too long", ""),)),
+        TOLD._replace(ports=(PortFacts("0000:3b:00.0", "a name that is too long", ""),)),
         TOLD._replace(reboot=Reboot(limit=1 << 40)),
     ],
 )

@@ -4,7 +4,7 @@
 import pytest
 from exporter import facts
 from exporter.catalogue import METRICS
-from exporter.facts import Facts, Flows, Port, Reboot
+from exporter.facts import Facts, Flows, PortFacts, Reboot
 from hostnic.handover import AGENTS
 from hostnic.netlink.measured import Health, Traffic
 from hostnic.system import Link
@@ -183,7 +183,7 @@ def test_a_port_of_infiniband_in_a_bond_is_present() -> None:
     host = FakeHost([hca(lids=(4, 7))])
     netdevs = [port.netdev for port in host.network.ports()]
     host.network.bonds["bond9"] = FakeBond("bond9", "active-backup", members=netdevs)
-    tell(host, ports=tuple(Port(port.bdf, port.netdev, "bond9") for port in host.network.ports()))
+    tell(host, ports=tuple(PortFacts(port.bdf, port.netdev, "bond9") for port in host.network.ports()))
     seen = scrape(exporter(host))
     for netdev in netdevs:
         assert (seen["port_present", netdev], seen["port_carrier", netdev]) == (1, 1)
@@ -205,7 +205,7 @@ def test_the_units_of_the_machine_which_a_reboot_takes_away() -> None:
 
 def test_only_declared_ports_have_series() -> None:
     host = converged()
-    ports = (Port("0000:3b:00.1", "enp59s0f1np1"),)
+    ports = (PortFacts("0000:3b:00.1", "enp59s0f1np1"),)
     facts.publish(host, Facts("sriov-switchdev", "sriov-switchdev/3", int(host.now()), ports=ports))
     assert not [series for series in scrape(exporter(host)) if PF in series]
 

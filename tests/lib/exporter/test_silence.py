@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 from exporter import facts, install, workers
-from exporter.facts import Facts, Port
+from exporter.facts import Facts, PortFacts
 from hostnic.handover import AGENTS
 from lab.modelled import FakeHost
 from lab.observed.modelled import until
@@ -40,7 +40,7 @@ def test_a_driver_without_devlink_is_no_silent_firmware() -> None:
     host = converged()
     for port in host.network.ports():
         port.driver = "ixgbe"
-    tell(host, ports=tuple(Port(port.bdf, port.netdev) for port in host.network.ports()))
+    tell(host, ports=tuple(PortFacts(port.bdf, port.netdev) for port in host.network.ports()))
     seen = scrape(exporter(host))
     assert ("firmware_answers", PF) not in seen
     assert {series: up for series, up in seen.items() if series[0] == "source_up" and not up} == {}

@@ -42,7 +42,7 @@ def keys(node: Node) -> list[str]:
     return [step["key"] for step in planned(node)["steps"]]
 
 
-def told(node: Node) -> dict[str, facts.Port]:
+def told(node: Node) -> dict[str, facts.PortFacts]:
     published = facts.read(node.host, "sriov-switchdev")
     return {port.bdf: port for port in published.ports} if published else {}
 
