@@ -82,20 +82,6 @@ def rule(wanted: Desired) -> str:
     return _HEADER + "".join(lines)
 
 
-def wanted_files(wanted: Desired) -> dict[str, str]:
-    """Path and text of every small file, in the order of installation.
-
-    The desired state comes last: units without it do nothing.
-    """
-    return {
-        units.path(BOOT): BOOT_UNIT,
-        units.path(AGAIN): AGAIN_UNIT,
-        RULE: rule(wanted),
-        record.SERVED: "",
-        bootfile.PATH: bootfile.to_json(wanted),
-    }
-
-
 PATHS = (bootfile.PATH, record.SERVED, RULE, units.path(AGAIN), units.path(BOOT))
 """Every small file, in the order of removal."""
 
@@ -114,8 +100,18 @@ def last_desired(found: Installed) -> Desired | None:
 
 
 def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
-    """Return the steps that put the files for the next boot on disk. These steps disrupt nothing."""
-    return installed.steps(found, COPY, wanted_files(wanted), ENABLED, bootfile.PATH, bootfile.from_json)
+    """Return the steps that put the files for the next boot on disk. These steps disrupt nothing.
+
+    The desired state comes last: units without it do nothing.
+    """
+    texts = {
+        units.path(BOOT): BOOT_UNIT,
+        units.path(AGAIN): AGAIN_UNIT,
+        RULE: rule(wanted),
+        record.SERVED: "",
+        bootfile.PATH: bootfile.to_json(wanted),
+    }
+    return installed.steps(found, COPY, texts, ENABLED, bootfile.PATH, bootfile.from_json)
 
 
 def removal(drop_ins: Iterable[str], found: Installed) -> Plan[System]:
