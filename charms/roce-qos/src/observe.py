@@ -15,6 +15,7 @@ from hostnic.devices.rdma import RdmaPort
 from hostnic.netlink.dcbdrivers import driver
 from hostnic.network import ovs
 from hostnic.ops import lldp, members
+from hostnic.ops.lldp import DropIn
 from hostnic.ops.marking import number
 from hostnic.system import Link, System, if_told
 from observed import RAW, UNREADABLE, Observed, QosPort, cc_param_path, ecn_attributes
@@ -65,7 +66,7 @@ def _port(
     system: System,
     port: Port,
     uplink: Link,
-    drop_in: str | None,
+    drop_in: DropIn | None,
     devices: tuple[RdmaPort, ...],
     attributes: Iterable[str],
 ) -> QosPort:
@@ -82,7 +83,6 @@ def _port(
         rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),
         cc_params=_values(system, attributes),
         drop_in=drop_in,
-        lldp=drop_in is not None and lldp.speaks(system, drop_in),
         permanent_mac=uplink.permanent_mac,
     )
 

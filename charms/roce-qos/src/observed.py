@@ -11,6 +11,7 @@ from hostnic.devices.vlan import Vlan
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import Dcb
 from hostnic.netlink.dcbdrivers import Driver
+from hostnic.ops.lldp import DropIn
 from hostnic.system import Pause
 
 RAW = "not in switchdev"
@@ -43,8 +44,7 @@ class QosPort(NamedTuple):
     cc_params: Mapping[str, int | None] = {}  # path to value of those requested attributes that exist
     # Where networkd is told to use LLDP here; None when it does not manage the port, or other links by the
     # same file
-    drop_in: str | None = None
-    lldp: bool = False  # it was told so
+    drop_in: DropIn | None = None
     permanent_mac: str | None = None  # None where the kernel does not tell
     others: tuple[str, ...] = ()  # netdevs of the other members of its bond
     alone: bool = False  # it carries traffic in its bond, and no other port does

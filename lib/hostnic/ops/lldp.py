@@ -6,6 +6,7 @@ Source: systemd.network(5).
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hostnic.ops import refusal
 from hostnic.ops.files import holds
@@ -25,21 +26,31 @@ EmitLLDP=nearest-bridge
 LLDPAD = "lldpad.service"
 
 
+class DropIn(NamedTuple):
+    """The drop-in that has networkd use LLDP on one link."""
+
+    path: str
+    there: bool  # it is in place
+
+
 def drop_in(
     system: System, link: Link, links: Iterable[Link], file_of: Callable[[int], str], *, wanted: bool
-) -> str | None:
-    """Return the path of the drop-in for ``link``; None if networkd does not manage the link.
+) -> DropIn | None:
+    """Return the drop-in for ``link``; None if networkd does not manage the link.
 
-    Where it is ``wanted``, None also if its file applies to others of ``links`` that are not in the same
-    bond: they would speak LLDP, too, and may be anybody's, such as the representors of tenants' VFs.
+    Where it is ``wanted`` and not there, None also if its file applies to others of ``links`` that are not in
+    the same bond: they would speak LLDP, too, and may be anybody's, such as the representors of tenants' VFs.
     ``file_of`` is :func:`network_file`, which may remember what it has read.
     """
     name = file_of(link.ifindex)
+    if not name:
+        return None
     path = f"{DROP_INS}/{name}.d/{_NAME}"
-    if not name or not wanted or speaks(system, path):
-        return path if name else None
+    found = DropIn(path, speaks(system, path))
+    if found.there or not wanted:
+        return found
     foreign = [each for each in links if each != link and (not each.master or each.master != link.master)]
-    return None if any(file_of(each.ifindex) == name for each in foreign) else path
+    return None if any(file_of(each.ifindex) == name for each in foreign) else found
 
 
 def network_file(system: System, ifindex: int) -> str:

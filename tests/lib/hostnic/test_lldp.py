@@ -9,7 +9,7 @@ import pytest
 from converge import StepError
 from hostnic.network import lldp
 from hostnic.network.lldp import Neighbour
-from hostnic.ops.lldp import FRAMES, LINKS, SetLldp, drop_in, network_file, speaks
+from hostnic.ops.lldp import FRAMES, LINKS, DropIn, SetLldp, drop_in, network_file, speaks
 from hostnic.system import CommandError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,7 +107,9 @@ def test_text_that_is_no_json_has_no_neighbours(text: str) -> None:
 def test_the_drop_in_amends_the_file_that_networkd_uses(host: FakeHost) -> None:
     link = next(link for link in host.links.all() if link.name == P0)
     belongs = partial(drop_in, host, link, [link], partial(network_file, host), wanted=True)
-    assert belongs() == DROP_IN
+    assert belongs() == DropIn(DROP_IN, there=False)
+    SetLldp(DROP_IN, on=True).run(host)
+    assert belongs() == DropIn(DROP_IN, there=True)
     host.disk.install(f"{LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
     assert belongs() is None
     host.disk.remove(f"{LINKS}/{link.ifindex}")

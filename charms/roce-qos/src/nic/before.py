@@ -144,9 +144,9 @@ def _undone(wanted: Desired, before: Before, port: QosPort) -> Iterator[HostStep
     if _had_other_dcbx(before, port):
         what, mode = f"give {netdev} its own DCBX mode back", before.dcbx or 0
         yield bridging(port, "dcbx", what, why, TakeDcbx(netdev, mode, mode), cost(port, dcb.MODE))
-    if port.drop_in and port.lldp:
+    if port.drop_in and port.drop_in.there:
         what = f"stop networkd from using LLDP on {netdev}"
-        yield bridging(port, "lldp", what, why, SetLldp(port.drop_in, False))
+        yield bridging(port, "lldp", what, why, SetLldp(port.drop_in.path, False))
 
 
 def _had_other_dcbx(before: Before, port: QosPort) -> bool:

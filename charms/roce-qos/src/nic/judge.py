@@ -17,7 +17,7 @@ from hostnic.devices.vlan import Vlan
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import Dcb, dcbx_words
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
-from hostnic.ops.lldp import SetLldp, StopLldpad
+from hostnic.ops.lldp import DropIn, SetLldp, StopLldpad
 from hostnic.ops.marking import ENCAP_TOS, SetAttribute, SetEgressMap, SetEncapTos, SetRoceDefaults
 from hostnic.ops.members import InTurn
 from hostnic.system import HostStep, Pause, System
@@ -272,17 +272,17 @@ def _pfc(wanted: Desired, port: QosPort, found: Dcb) -> Iterator[Verdict]:
     yield Verdict("cable length", Phase.BRIDGING, port.cable, cable or port.cable, step, words="{} m".format)
 
 
-def _lldp(wanted: Desired, port: QosPort, drop_in: str) -> Verdict:
+def _lldp(wanted: Desired, port: QosPort, drop_in: DropIn) -> Verdict:
     """LLDP through networkd."""
     step = None
-    if port.lldp != wanted.lldp:
+    if drop_in.there != wanted.lldp:
         what = f"have networkd send and receive LLDP on {port.netdev}"
         if not wanted.lldp:
             what = f"stop networkd from using LLDP on {port.netdev}"
         why = "the fabric's wiring is checked with it" if wanted.lldp else "option lldp is off"
-        op, part = SetLldp(drop_in, wanted.lldp), f"LLDP of {port.netdev}"
-        step = Step(drop_in, what, why, Disruption.NONE, op, part)
-    return Verdict("LLDP", Phase.LLDP, port.lldp, wanted.lldp, step, words=on)
+        op, part = SetLldp(drop_in.path, wanted.lldp), f"LLDP of {port.netdev}"
+        step = Step(drop_in.path, what, why, Disruption.NONE, op, part)
+    return Verdict("LLDP", Phase.LLDP, drop_in.there, wanted.lldp, step, words=on)
 
 
 def _connections(wanted: Desired, port: QosPort, rdma: RdmaPort) -> Verdict:
