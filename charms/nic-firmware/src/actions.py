@@ -26,7 +26,7 @@ from nic import burning, ethernet
 from nic.activation import POWER_CYCLE
 from nic.changes import RELEASE
 from nic.judge import IS_SET, Judgement, Outcome, judge, losses
-from observe import NAME, ask, ask_ports, observe, read_flashes, resolve_and_ask
+from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
 from plan import plan
 from verify import verify
@@ -37,34 +37,32 @@ Results = dict[str, str]
 RESTART = "active after the host's next restart, which is requested only for values that an option declares"
 
 
+def devices(wanted: Desired, observed: Observed) -> Table:
+    """Every port: what it is, who uses it, and whether hooks select it."""
+    rows = [
+        {
+            "port": port.bdf,
+            "netdev": port.netdev or "-",
+            "device": port.device,
+            "driver": port.driver or "-",
+            "member of": port.bond or port.bridge or "-",
+            "vfs": str(port.num_vfs),
+            "offered": str(port.total_vfs),
+            "selected": "yes" if port.bdf in wanted.ports else "no",
+        }
+        for nic in observed.nics
+        for port in nic.ports
+    ]
+    return Table(rows, "This host has no Mellanox NIC.")
+
+
 class Actions:
-    """The actions of one unit."""
+    """The other actions of one unit."""
 
     def __init__(self, system: System, database: Database, options: Options) -> None:
         self._system = system
         self._database = database
         self._options = options
-
-    def list_devices(self, given: Output) -> Results:
-        """Every port: what it is, who uses it, and whether hooks select it."""
-        observed = observe(self._system)
-        others, _ = handover.read_others(self._system, NAME)
-        wanted, _, _ = resolve_and_ask(self._system, observed, self._options, others, self._database)
-        rows = [
-            {
-                "port": port.bdf,
-                "netdev": port.netdev or "-",
-                "device": port.device,
-                "driver": port.driver or "-",
-                "member of": port.bond or port.bridge or "-",
-                "vfs": str(port.num_vfs),
-                "offered": str(port.total_vfs),
-                "selected": "yes" if port.bdf in wanted.ports else "no",
-            }
-            for nic in observed.nics
-            for port in nic.ports
-        ]
-        return {"devices": Table(rows, "This host has no Mellanox NIC.").shown(given.format)}
 
     def list_firmware(self, given: Output, resource: str | None) -> Results:
         """Every NIC: its board, the firmware that runs, that in flash, and that of the image for it."""
@@ -143,7 +141,7 @@ class Actions:
             raise ActionError("backup: it has no NAME=value line")
         chosen = self._chosen(parse(given.device))
         declared = self._declared(chosen)
-        meant, _ = selection.explicit(saved, chosen, self._database, "backup")
+        meant = selection.explicit(saved, chosen, self._database, "backup")
         values = {name: str(each.value) for of_port in meant.ports.values() for name, each in of_port.items()}
         both = declared.keys() & values.keys()
         left = [declared[name] for name in saved if name in both and not declared[name].matches(values[name])]
@@ -181,8 +179,8 @@ class Actions:
     def _declared(self, chosen: Chosen) -> dict[str, Setting]:
         """Return the declarations of the options and other charms for these NICs, by name."""
         others, _ = handover.read_others(self._system, NAME)
-        uses = observe(self._system).infiniband
-        declared, _ = selection.resolve(self._options, chosen.nics, others, self._database, uses)
+        observed = observe(self._system)._replace(nics=chosen.nics)
+        declared = selection.resolve(self._options, observed, others, self._database)
         return {name: each for settings in declared.ports.values() for name, each in settings.items()}
 
     def _refuse_losses(self, chosen: Chosen) -> None:
@@ -202,12 +200,12 @@ class Actions:
                 raise ActionError(finding.sentence())
 
     def _set(self, given: Mapping[str, str], chosen: Chosen, source: str) -> Results:
-        wanted, findings = selection.explicit(given, chosen, self._database, source)
+        wanted = selection.explicit(given, chosen, self._database, source)
         wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         judgement = judge(wanted, observed)
-        planned = plan(judgement, observed, findings)
-        if worst := _worst(judgement, observed, planned, findings):
+        planned = plan(judgement, observed, wanted.findings)
+        if worst := _worst(judgement, observed, planned, wanted.findings):
             raise ActionError(worst)
         outcome = execute(planned, self._system)
         if outcome.finding:

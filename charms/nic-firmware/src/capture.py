@@ -4,8 +4,7 @@
 import re
 from typing import Any
 
-from actions import Actions
-from charmkit.output import Output
+from actions import devices
 from config import PROFILES, Options
 from hostnic import handover
 from hostnic.capture.file import Inputs, Shown
@@ -32,5 +31,5 @@ def show(system: System, inputs: Inputs) -> Shown:
     entries = [Entry(*fields) for fields in inputs["database"]]
     database = Database({entry.name: entry for entry in entries})
     found = survey(system, options, database, inputs["resource"], inputs["application"])
-    devices = Actions(system, database, options).list_devices(Output())["devices"]
-    return Shown(found.plan, found.findings, {"list-devices": devices})
+    listed = devices(found.wanted, found.observed).text()
+    return Shown(found.plan, found.findings, {"list-devices": listed})

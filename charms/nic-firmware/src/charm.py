@@ -182,7 +182,13 @@ class NicFirmwareCharm(HostCharm[Survey]):
         return Removed("removed; the firmware keeps its parameters", problems)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
-        self._answer(event, lambda act: act.list_devices(load_params(event, Output)))
+        def show() -> dict[str, str]:
+            from actions import devices  # only actions need it: hooks stay fast
+
+            output, survey = load_params(event, Output), self.survey()
+            return {"devices": devices(survey.wanted, survey.observed).shown(output.format)}
+
+        answer(event, show)
 
     def _on_list_firmware(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.list_firmware(load_params(event, Output), self._resource()))

@@ -29,10 +29,11 @@ from hostnic.system import System
 from nic import networkboot
 from nic.changes import RELEASE
 from nic.judge import judge
-from observe import ask, ask_ports, observe, resolve_and_ask
+from observe import ask, ask_ports, observe
 from observed import Observed
 from plan import plan
 from record import Record
+from selection import possible, resolve
 from verify import verify
 
 METADATA = """\
@@ -126,9 +127,11 @@ def commission(
         return "skipped", {"nics": "none"}
     # No reboot interrupts anything here: MAAS powers the machine off before anybody uses it.
     options = replace(options, reboot_policy="always")
-    wanted, observed, findings = resolve_and_ask(system, observed, options, (), database)
+    wanted = resolve(options, observed, (), database)
+    observed = ask(system, observed, wanted)
+    wanted = possible(wanted, observed, options.selected)
     judgement = judge(wanted, observed)
-    planned = plan(judgement, observed, findings)
+    planned = plan(judgement, observed, wanted.findings)
     found = verify(judgement, observed, planned, RELEASE)
     print(plan_as_table(with_differences(planned, found)))
     failures: list[Finding] = [f for f in planned.findings if f.severity is Severity.BLOCKED]
@@ -137,7 +140,7 @@ def commission(
         failures += [outcome.finding] if outcome.finding else []
         observed = ask(system, _look(system), wanted)
         judgement = judge(wanted, observed)
-        planned = plan(judgement, observed, findings)
+        planned = plan(judgement, observed, wanted.findings)
         found = verify(judgement, observed, planned, RELEASE)
         failures += [f for f in found if f.severity >= Severity.WAITING]
     elif dry_run:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from converge import Finding
 from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig
 from observed import Observed
@@ -50,6 +51,7 @@ class Desired(NamedTuple):
     undecided: Mapping[str, Setting] = {}
     # By BDF of a port in use as InfiniBand that nobody named, the parameter that could make it Ethernet
     watched: Mapping[str, str] = {}
+    findings: tuple[Finding, ...] = ()  # what there is to say of the options; it may block
 
 
 def chosen_nics(wanted: Desired, observed: Observed) -> Iterator[Nic]:

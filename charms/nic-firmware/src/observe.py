@@ -6,21 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import record
-from config import Options
-from converge import Finding
 from desired import Desired, chosen_nics
 from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import BLUEFIELD, find_nics
 from hostnic.devices.port import FLASH_RECOVERY, Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
-from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
-from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
 from observed import ENGINE, MODEL, Answer, Observed
 from record import FIRMWARE
-from selection import possible, resolve
 
 NAME = "nic-firmware"
 
@@ -45,23 +40,6 @@ def observe(system: System) -> Observed:
         lockdown=msterrors.locked_down(system),
         findings=unreadable,
     )
-
-
-def resolve_and_ask(
-    system: System,
-    observed: Observed,
-    options: Options,
-    others: Sequence[Handover],
-    database: Database,
-) -> tuple[Desired, Observed, tuple[Finding, ...]]:
-    """The settings of the NICs that the options select, with the firmware's answers and what there is to say.
-
-    The answers rule out some NICs: those that mstflint does not know, and those that stay InfiniBand.
-    """
-    wanted, findings = resolve(options, observed.nics, others, database, observed.infiniband)
-    observed = ask(system, observed, wanted)
-    wanted, ruled_out = possible(wanted, observed, options.selected)
-    return wanted, observed, (*findings, *ruled_out)
 
 
 def ask(system: System, observed: Observed, wanted: Desired) -> Observed:

@@ -25,37 +25,30 @@ SAME = "set both to the same value, or remove one"
 NEWER = "install a newer mstflint if it is to be set too"
 
 
-def resolve(
-    options: Options,
-    nics: Sequence[Nic],
-    others: Sequence[Handover],
-    database: Database,
-    uses: Mapping[str, str],
-) -> tuple[Desired, tuple[Finding, ...]]:
+def resolve(options: Options, observed: Observed, others: Sequence[Handover], database: Database) -> Desired:
     """Decide what each port's firmware is set to.
 
     Unused InfiniBand ports become Ethernet without being named, but with ``reboot-policy=manual`` only once
     the operator says so.
 
-    ``uses`` has by BDF what uses a port as InfiniBand.
-
-    Returns the desired state, and findings: names that do not exist, values that contradict each other, and
-    conflicting requests. With a blocking finding the desired state must not be applied.
+    The findings are about names that do not exist, values that contradict each other, and conflicting
+    requests. With a blocking finding the desired state must not be applied.
     """
-    choice = choose(options.selected, nics, uses, convert=options.reboot_policy != "manual")
+    convert = options.reboot_policy != "manual"
+    choice = choose(options.selected, observed.nics, observed.infiniband, convert=convert)
     findings = [*choice.findings, *_unknown(options.explicit, database)]
     left = {bdf for bdf, role in choice.roles.items() if role not in TAKEN}
     ports: dict[str, dict[str, Setting]] = {}
     for nic in choice.nics:
-        found = _of_nic(_Settings(nic, choice.whole[nic.slot], database), options, others)
-        findings += found.findings
-        for bdf, settings in found.ports.items():
+        of_nic = _of_nic(_Settings(nic, choice.whole[nic.slot], database), options, others)
+        findings += of_nic.findings
+        for bdf, settings in of_nic.ports.items():
             of_others = {name for name, setting in settings.items() if setting.port in left}
             ports[bdf] = {name: s for name, s in settings.items() if name not in of_others}
             findings += [_dropped(settings[name]) for name in sorted(of_others)]
     undecided = _undecided(choice.unused, options, database)
-    desired = Desired(ports, options.allow_ethernet_loss, choice.named, undecided, choice.watched)
-    return desired, tuple(dict.fromkeys(findings))
+    found = tuple(dict.fromkeys(findings))
+    return Desired(ports, options.allow_ethernet_loss, choice.named, undecided, choice.watched, found)
 
 
 def _undecided(unused: Iterable[Port], options: Options, database: Database) -> dict[str, Setting]:
@@ -77,21 +70,15 @@ def _dropped(setting: Setting) -> Finding:
     return Finding(severity, bdf, what, f"name {bdf} in option devices if it is to be set")
 
 
-def possible(
-    wanted: Desired, observed: Observed, entries: Sequence[Entry]
-) -> tuple[Desired, tuple[Finding, ...]]:
-    """``wanted`` without the NICs that the firmware's answers rule out, and what there is to say of them.
+def possible(wanted: Desired, observed: Observed, entries: Sequence[Entry]) -> Desired:
+    """``wanted`` without the NICs that the firmware's answers rule out, which its findings name.
 
     These are NICs that mstflint does not know, and those that stay InfiniBand whatever is set.
     """
-    wanted, unknown = _without_unknown(wanted, observed, entries)
-    wanted, impossible = _without_infiniband(wanted, observed)
-    return wanted, (*unknown, *impossible)
+    return _without_infiniband(_without_unknown(wanted, observed, entries), observed)
 
 
-def _without_unknown(
-    wanted: Desired, observed: Observed, entries: Sequence[Entry]
-) -> tuple[Desired, tuple[Finding, ...]]:
+def _without_unknown(wanted: Desired, observed: Observed, entries: Sequence[Entry]) -> Desired:
     """``wanted`` without NICs that ``auto`` selects and mstflint does not know, as long as it knows another.
 
     A host with such NICs alone is not passed over: its mstflint may be too old for them.
@@ -104,20 +91,20 @@ def _without_unknown(
     }
     known = any(bdf.rpartition(".")[0] not in unknown for bdf in wanted.ports)
     if entries or not unknown or not known:
-        return wanted, ()
+        return wanted
     ports = {bdf: each for bdf, each in wanted.ports.items() if bdf.rpartition(".")[0] not in unknown}
     left = {bdf: each for bdf, each in wanted.undecided.items() if bdf.rpartition(".")[0] not in unknown}
     found = (
         Finding(Severity.INFO, slot, f"auto leaves this NIC alone: {answer.reason}", NEWER)
         for slot, answer in unknown.items()
     )
-    return wanted._replace(ports=ports, undecided=left), tuple(found)
+    return wanted._replace(ports=ports, undecided=left, findings=(*wanted.findings, *found))
 
 
-def _without_infiniband(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
+def _without_infiniband(wanted: Desired, observed: Observed) -> Desired:
     """Without the NICs that stay InfiniBand whatever is set, unless named; and a finding for each port."""
     ports = dict(wanted.ports)
-    findings: list[Finding] = []
+    findings = [*wanted.findings]
     for nic in observed.nics:
         own = [port.bdf for port in nic.ports if port.bdf in ports]
         settings = [setting for bdf in own for setting in ports[bdf].values()]
@@ -131,12 +118,10 @@ def _without_infiniband(wanted: Desired, observed: Observed) -> tuple[Desired, t
                 findings.append(Finding(Severity.INFO, setting.makes, what))
         if own and stays - wanted.named >= set(own):
             ports = {bdf: settings for bdf, settings in ports.items() if bdf not in own}
-    return wanted._replace(ports=ports), tuple(findings)
+    return wanted._replace(ports=ports, findings=tuple(findings))
 
 
-def explicit(
-    given: Mapping[str, str], chosen: Chosen, database: Database, source: str
-) -> tuple[Desired, tuple[Finding, ...]]:
+def explicit(given: Mapping[str, str], chosen: Chosen, database: Database, source: str) -> Desired:
     """Only these settings, on all chosen NICs; for actions."""
     findings = _unknown(given, database, source)
     ports: dict[str, dict[str, Setting]] = {}
@@ -147,8 +132,8 @@ def explicit(
                 settings.place(setting)
         ports |= settings.ports
         findings += settings.findings
-    desired = Desired(ports, named=chosen.named, watched=chosen.watched)
-    return desired, tuple(dict.fromkeys(findings))
+    found = tuple(dict.fromkeys(findings))
+    return Desired(ports, named=chosen.named, watched=chosen.watched, findings=found)
 
 
 class _Settings:

@@ -21,9 +21,10 @@ from nic import reset
 from nic.activation import reboot_reasons, waits_for_steps
 from nic.changes import Reboot
 from nic.judge import AS_DECLARED, Judgement, judge
-from observe import NAME, ask_flash, observe, resolve_and_ask
+from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import plan
+from selection import possible, resolve
 from verify import verify
 
 
@@ -86,10 +87,12 @@ def survey(
     if options.selected:
         observed = reset.without_removed(observed)
     others, malformed = handover.read_others(system, NAME)
-    wanted, observed, findings = resolve_and_ask(system, observed, options, others, database)
+    wanted = resolve(options, observed, others, database)
+    observed = ask(system, observed, wanted)
+    wanted = possible(wanted, observed, options.selected)
     nics = tuple(wanted.ports) if "gpudirect" in options.profiles else None
     gpudirect = gpu.observe(system, nics)
-    findings = (*malformed, *gpudirect.unreadable, *findings)
+    findings = (*malformed, *gpudirect.unreadable, *wanted.findings)
     try:
         found = images.cached(system, options, resource) if options.firmware_policy == "auto" else ()
     except StepError as error:
