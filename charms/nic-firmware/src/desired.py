@@ -20,7 +20,8 @@ class Setting(NamedTuple):
     gate: str = ""  # the parameter that must be 1 at the next boot before the firmware takes this one
     required: bool = False  # the operator named it; a NIC without it is an error
     optional: bool = False  # a NIC whose firmware lacks it is right without it
-    near: tuple[str, ...] = ()  # names that resemble one which mstflint's database does not have
+    # Names that resemble one which mstflint's database does not have; None for a name that it has
+    near: tuple[str, ...] | None = None
     # Where it is placed on a NIC (`ethernet.placed`), as addresses of ports
     through: str = ""  # the port through which it is set
     port: str = ""  # the port that it is about; empty if that is the NIC, or the port through which it is set

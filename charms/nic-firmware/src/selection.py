@@ -2,27 +2,35 @@
 """From options, other charms' requests and the host's NICs to the settings of each port. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from choice import TAKEN, Chosen, choose
 from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
-from hostnic.devices.port import Nic, Port
+from hostnic.devices.port import Nic
 from hostnic.devices.selector import Entry
 from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
-from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
+from hostnic.firmware.mstdatabase import Database, ValueRefused
 from hostnic.firmware.msterrors import UNKNOWN
 from hostnic.handover import Handover
 from nic.ethernet import placed
 from observed import Answer, Observed
 
 OPTION = "option parameters"
-GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
-"""Known gates, for use without a database."""
-
 SAME = "set both to the same value, or remove one"
 NEWER = "install a newer mstflint if it is to be set too"
+
+Read = Setting | Finding
+"""A parameter set to what a text means, or why that is refused."""
+
+
+class _Declared(NamedTuple):
+    """Settings of one NIC, before each is placed on its ports."""
+
+    settings: Mapping[str, Setting]  # by name
+    findings: Sequence[Finding]  # what is wrong with them
 
 
 def resolve(options: Options, observed: Observed, others: Sequence[Handover], database: Database) -> Desired:
@@ -36,30 +44,25 @@ def resolve(options: Options, observed: Observed, others: Sequence[Handover], da
     """
     convert = options.reboot_policy != "manual"
     choice = choose(options.selected, observed.nics, observed.infiniband, convert=convert)
-    findings = [*choice.findings, *_unknown(options.explicit, database)]
+    given = _of_texts(options.explicit, OPTION, database)
+    findings = [*choice.findings, *_unknown(given)]
     left = {bdf for bdf, role in choice.roles.items() if role not in TAKEN}
     ports: dict[str, dict[str, Setting]] = {}
     for nic in choice.nics:
-        of_nic = _of_nic(_Settings(nic, choice.whole[nic.slot], database), options, others)
-        findings += of_nic.findings
-        for bdf, settings in of_nic.ports.items():
-            of_others = {name for name, setting in settings.items() if setting.port in left}
-            ports[bdf] = {name: s for name, s in settings.items() if name not in of_others}
-            findings += [_dropped(settings[name]) for name in sorted(of_others)]
-    undecided = _undecided(choice.unused, options, database)
+        declared = _of_nic(nic, options, given, others, database)
+        findings += declared.findings
+        for bdf, settings in _on_ports(declared.settings, nic, choice.whole[nic.slot], database).items():
+            ports[bdf] = {name: each for name, each in settings.items() if each.port not in left}
+            findings += [_dropped(settings[name]) for name in sorted(settings.keys() - ports[bdf].keys())]
+    undecided: dict[str, Setting] = {}
+    for port in choice.unused:
+        alone = Nic(port.nic, (port,))
+        profiles = _by_name(_of_profiles(alone, options, database))
+        for setting in _on_ports(profiles, alone, alone, database)[port.bdf].values():
+            if setting.makes:
+                undecided[port.bdf] = setting
     found = tuple(dict.fromkeys(findings))
     return Desired(ports, options.allow_ethernet_loss, choice.named, undecided, choice.watched, found)
-
-
-def _undecided(unused: Iterable[Port], options: Options, database: Database) -> dict[str, Setting]:
-    """Return the setting of a profile that would make an unused InfiniBand port Ethernet, by BDF."""
-    found: dict[str, Setting] = {}
-    for port in unused:
-        alone = Nic(port.nic, (port,))
-        for setting in _of_profiles(_Settings(alone, alone, database), options.profiles):
-            if (its := placed(alone, port.bdf, setting)).makes:
-                found[port.bdf] = its
-    return found
 
 
 def _dropped(setting: Setting) -> Finding:
@@ -123,174 +126,137 @@ def _without_infiniband(wanted: Desired, observed: Observed) -> Desired:
 
 def explicit(given: Mapping[str, str], chosen: Chosen, database: Database, source: str) -> Desired:
     """Only these settings, on all chosen NICs; for actions."""
-    findings = _unknown(given, database, source)
+    read = _of_texts(given, source, database)
     ports: dict[str, dict[str, Setting]] = {}
     for nic in chosen.nics:
-        settings = _Settings(nic, chosen.whole[nic.slot], database)
-        for name, text in given.items():
-            if setting := settings.read(name, text, source, required=True):
-                settings.place(setting)
-        ports |= settings.ports
-        findings += settings.findings
-    found = tuple(dict.fromkeys(findings))
-    return Desired(ports, named=chosen.named, watched=chosen.watched, findings=found)
+        ports |= _on_ports(_by_name(read), nic, chosen.whole[nic.slot], database)
+    findings = tuple(dict.fromkeys((*_unknown(read), *_refused(read))))
+    return Desired(ports, named=chosen.named, watched=chosen.watched, findings=findings)
 
 
-class _Settings:
-    """The settings of one NIC's ports as they come together, and what is wrong with them."""
-
-    def __init__(self, nic: Nic, whole: Nic, database: Database) -> None:
-        """``nic`` has the ports that are configured, ``whole`` all of them: a setting may be about any."""
-        self.nic, self.whole, self.database = nic, whole, database
-        self.ports: dict[str, dict[str, Setting]] = {port.bdf: {} for port in nic.ports}
-        self.findings: list[Finding] = []
-
-    def read(
-        self, name: str, text: str, source: str, *, required: bool = False, requested: bool = False
-    ) -> Setting | None:
-        """The setting of a parameter to what ``text`` means; None and a finding if it does not take that.
-
-        What another charm has ``requested`` stops nothing: the operator cannot correct it here.
-        """
-        entry = self.database.get(name)
-        gate = entry.gate if entry else GATED.get(name, "")
-        number = plain(text)
-        value: int | str = text if number is None else number
-        if entry is not None:
-            try:
-                value = entry.number(text)
-            except ValueRefused as error:
-                finding = Finding(Severity.BLOCKED, source, str(error), "correct it")
-                if requested:
-                    what, remedy = f"{error}; {name} is not set", f"correct it in the options of {source}"
-                    finding = Finding(Severity.WARNING, source, what, remedy)
-                self.findings.append(finding)
-                return None
-        elif text.lower() in ("true", "false"):
-            value = int(text.lower() == "true")
-        near = self.database.near(name) if self.database.entries and entry is None else ()
-        return Setting(name, value, source, gate=gate, required=required, near=near)
-
-    def place(self, setting: Setting) -> None:
-        """Add a setting to the first port if the NIC's ports share it, else to each port."""
-        entry = self.database.get(setting.name)
-        shared = entry.per_nic if entry else setting.name in (NUM_OF_VFS, PER_PF)
-        if setting.name == PER_PF and setting.value:
-            shared = False  # it makes the firmware offer PF_NUM_OF_VF, which each port has for itself
-        for port in self.nic.ports[: 1 if shared else None]:
-            self.ports[port.bdf][setting.name] = placed(self.whole, port.bdf, setting)
-
-    @property
-    def shared(self) -> Mapping[str, Setting]:
-        """The settings of the first port, among them all that the ports share."""
-        return self.ports[self.nic.ports[0].bdf]
-
-    @property
-    def by_name(self) -> dict[str, Setting]:
-        """The settings of all ports."""
-        return {name: setting for settings in self.ports.values() for name, setting in settings.items()}
-
-
-def _of_nic(settings: _Settings, options: Options, others: Sequence[Handover]) -> _Settings:
-    """The settings of one NIC: profiles, then other charms' requests, then ``parameters``."""
-    nic = settings.nic
-    for setting in (*_of_profiles(settings, options.profiles), *_vfs(nic, options, others)):
-        settings.place(setting)
-    read = (settings.read(name, text, OPTION, required=True) for name, text in options.explicit.items())
-    given = [setting for setting in read if setting]
-    for setting in _of_others(settings, others, {setting.name: setting for setting in given}):
-        settings.place(setting)
-    for setting in given:
-        settings.findings += _too_few(settings, setting, options, others)
-        settings.place(setting)
-    vfs = settings.shared.get(NUM_OF_VFS)
-    if vfs and PER_PF not in settings.shared:  # else the number has no effect
-        settings.place(Setting(PER_PF, 0, vfs.source, optional=True))
-    settings.findings += _rules(settings)
-    return settings
-
-
-def _of_profiles(settings: _Settings, profiles: Iterable[str]) -> Iterator[Setting]:
-    for profile in profiles:
-        for name, text in PROFILES[profile].items():
-            for each in _per_port(name, settings.nic):
-                if setting := settings.read(each, text, f"profile {profile}"):
-                    yield setting._replace(optional=name in OPTIONAL)
-
-
-def _vfs(nic: Nic, options: Options, others: Iterable[Handover]) -> Iterator[Setting]:
-    """The larger of num-vfs and what another charm needs on any port of the NIC."""
+def _of_nic(
+    nic: Nic, options: Options, given: Sequence[Read], others: Sequence[Handover], database: Database
+) -> _Declared:
+    """The settings of one NIC: profiles, then other charms' requests, then ``given`` by the option."""
+    profiles, own = _of_profiles(nic, options, database), _by_name(given)
+    settings, findings = _by_name(profiles), [*_refused(profiles), *_refused(given)]
+    # The larger of num-vfs and what another charm needs on any port of the NIC.
+    needs = [(each.charm, max(each.vfs.get(port.bdf, 0) for port in nic.ports)) for each in others]
     count, source = (options.num_vfs, "option num-vfs") if "ovn-offload" in options.profiles else (0, "")
-    for other in others:
-        for port in nic.ports:
-            if other.vfs.get(port.bdf, 0) > count:
-                count, source = other.vfs[port.bdf], other.charm
+    for charm, need in needs:
+        if need > count:
+            count, source = need, charm
     if count:
-        yield Setting("SRIOV_EN", 1, source)
-        yield Setting(NUM_OF_VFS, count, source, at_least=True)
+        settings["SRIOV_EN"] = Setting("SRIOV_EN", 1, source)
+        settings[NUM_OF_VFS] = Setting(NUM_OF_VFS, count, source, at_least=True)
+    requested = _of_others(nic, others, settings | own, database)
+    settings |= requested.settings
+    findings += requested.findings
+    if vfs := own.get(NUM_OF_VFS):
+        findings += _too_few(vfs, nic, needs, options)
+    settings |= own
+    if NUM_OF_VFS in settings and PER_PF not in settings:  # else the number has no effect
+        settings[PER_PF] = Setting(PER_PF, 0, settings[NUM_OF_VFS].source, optional=True)
+    return _Declared(settings, (*findings, *_rules(nic, settings)))
+
+
+def _on_ports(
+    settings: Mapping[str, Setting], nic: Nic, whole: Nic, database: Database
+) -> dict[str, dict[str, Setting]]:
+    """The settings through each port: those that the NIC's ports share through the first one.
+
+    ``nic`` has the ports that are configured, ``whole`` all of them: a setting may be about any.
+    """
+    found: dict[str, dict[str, Setting]] = {port.bdf: {} for port in nic.ports}
+    for name, setting in settings.items():
+        # PER_PF makes the firmware offer PF_NUM_OF_VF, which each port has for itself.
+        shared = database.shared(name) and not (name == PER_PF and setting.value)
+        for port in nic.ports[: 1 if shared else None]:
+            found[port.bdf][name] = placed(whole, port.bdf, setting)
+    return found
+
+
+def _read(name: str, text: str, source: str, database: Database, *, required: bool = False) -> Read:
+    """A parameter set to what ``text`` means; ``required`` if the operator wrote it."""
+    try:
+        meant = database.meaning(name, text)
+    except ValueRefused as error:
+        return Finding(Severity.BLOCKED, source, str(error), "correct it")
+    return Setting(name, meant.value, source, gate=meant.gate, required=required, near=meant.near)
+
+
+def _of_texts(given: Mapping[str, str], source: str, database: Database) -> list[Read]:
+    """The settings that the operator wrote: they are the same for each NIC."""
+    return [_read(name, text, source, database, required=True) for name, text in given.items()]
+
+
+def _by_name(read: Iterable[Read]) -> dict[str, Setting]:
+    return {each.name: each for each in read if isinstance(each, Setting)}
+
+
+def _refused(read: Iterable[Read]) -> Iterator[Finding]:
+    return (each for each in read if isinstance(each, Finding))
+
+
+def _unknown(read: Iterable[Read]) -> Iterator[Finding]:
+    """Names that mstflint's database does not have: a warning, since it may be older than the NIC."""
+    for each in _by_name(read).values():
+        if each.near is not None:
+            meant = f"; similar names: {', '.join(each.near)}" if each.near else ""
+            what = f"mstflint's database has no {each.name}{meant}"
+            remedy = "correct the name, unless the NIC has this parameter"
+            yield Finding(Severity.WARNING, each.source, what, remedy)
+
+
+def _of_profiles(nic: Nic, options: Options, database: Database) -> list[Read]:
+    found: list[Read] = []
+    for profile in options.profiles:
+        for name, text in PROFILES[profile].items():
+            per_port = [f"{name[:-1]}{port.number}" for port in nic.ports]
+            for each in per_port if name.endswith("_Pn") else [name]:
+                read, optional = _read(each, text, f"profile {profile}", database), name in OPTIONAL
+                found.append(read._replace(optional=optional) if isinstance(read, Setting) else read)
+    return found
 
 
 def _of_others(
-    settings: _Settings, others: Iterable[Handover], given: Mapping[str, Setting]
-) -> Iterator[Setting]:
+    nic: Nic, others: Iterable[Handover], taken: Mapping[str, Setting], database: Database
+) -> _Declared:
     """Other charms' requests. Options and earlier charms take precedence; a finding names the conflict."""
-    taken = {**settings.by_name, **given}
+    found: dict[str, Setting] = {}
+    findings: list[Finding] = []
     for other in others:
-        for port in settings.nic.ports:
+        for port in nic.ports:
             for name, value in other.parameters.get(port.bdf, {}).items():
                 text = str(int(value)) if isinstance(value, bool) else str(value)
-                setting, own = settings.read(name, text, other.charm, requested=True), taken.get(name)
-                if setting is None:
-                    continue
-                if own is None or (own.value == setting.value and own.source == setting.source):
-                    taken[name] = setting
-                    yield setting
+                setting, own = _read(name, text, other.charm, database), found.get(name) or taken.get(name)
+                if isinstance(setting, Finding):
+                    # The operator cannot correct it here: it stops nothing.
+                    what = f"{setting.what}; {name} is not set"
+                    remedy = f"correct it in the options of {other.charm}"
+                    findings.append(Finding(Severity.WARNING, other.charm, what, remedy))
+                elif own is None or (own.value == setting.value and own.source == setting.source):
+                    found[name] = setting
                 elif own.value != setting.value:
                     sets = f"{own.source} sets {own}, which takes precedence"
                     what, remedy = f"{other.charm} needs {setting}, but {sets}", SAME
-                    settings.findings.append(Finding(Severity.WARNING, settings.nic.slot, what, remedy))
+                    findings.append(Finding(Severity.WARNING, nic.slot, what, remedy))
+    return _Declared(found, findings)
 
 
-def _per_port(name: str, nic: Nic) -> tuple[str, ...]:
-    if not name.endswith("_Pn"):
-        return (name,)
-    return tuple(f"{name[:-1]}{port.number}" for port in nic.ports)
-
-
-def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION) -> list[Finding]:
-    """Names that mstflint's database does not have: a warning, since it may be older than the NIC."""
-    findings: list[Finding] = []
-    for name in given if database.entries else ():
-        if database.get(name) is None:
-            near = database.near(name)
-            meant = f"; similar names: {', '.join(near)}" if near else ""
-            what = f"mstflint's database has no {name}{meant}"
-            findings.append(
-                Finding(Severity.WARNING, source, what, "correct the name, unless the NIC has this parameter")
-            )
-    return findings
-
-
-def _too_few(
-    settings: _Settings, setting: Setting, options: Options, others: Iterable[Handover]
-) -> Iterator[Finding]:
+def _too_few(vfs: Setting, nic: Nic, needs: Iterable[tuple[str, int]], options: Options) -> Iterator[Finding]:
     """The option parameters may lower NUM_OF_VFS below num-vfs, but not below what another charm needs."""
-    nic = settings.nic
-    if setting.name != NUM_OF_VFS:
-        return
-    for other in others:
-        need = max((other.vfs.get(port.bdf, 0) for port in nic.ports), default=0)
-        if _count(setting) < need:
-            what = f"{setting} is fewer than the {need} VFs that {other.charm} needs on {nic.short}"
-            yield Finding(Severity.BLOCKED, OPTION, what, f"raise it, or lower num-vfs of {other.charm}")
-    if "ovn-offload" in options.profiles and _count(setting) < options.num_vfs:
-        what = f"{setting} takes precedence over num-vfs, which is {options.num_vfs}"
+    for charm, need in needs:
+        if _count(vfs) < need:
+            what = f"{vfs} is fewer than the {need} VFs that {charm} needs on {nic.short}"
+            yield Finding(Severity.BLOCKED, OPTION, what, f"raise it, or lower num-vfs of {charm}")
+    if "ovn-offload" in options.profiles and _count(vfs) < options.num_vfs:
+        what = f"{vfs} takes precedence over num-vfs, which is {options.num_vfs}"
         yield Finding(Severity.WARNING, OPTION, what, SAME)
 
 
-def _rules(settings: _Settings) -> Iterator[Finding]:
+def _rules(nic: Nic, wanted: Mapping[str, Setting]) -> Iterator[Finding]:
     """Settings that contradict each other on any firmware."""
-    nic, wanted = settings.nic, settings.by_name
     for setting in wanted.values():
         gate = wanted.get(setting.gate)
         if gate is not None and gate.value == 0:

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from hostnic.firmware.mstconfig import PER_PF
+from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 
 PATH = "/usr/share/mstflint/mlxconfig_dbs/mlxconfig_host.db"
 
@@ -36,6 +36,9 @@ _GATES = {
     PER_PF: re.compile(r"\$nv_global_pci_conf\.per_pf_total_vf\s*==\s*1"),
 }
 """Parameters that must be 1 at the next boot, by how the ``dependency`` of others names them."""
+_KNOWN_GATES = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
+_KNOWN_SHARED = (NUM_OF_VFS, PER_PF)
+"""For use without a database."""
 
 
 class ValueRefused(ValueError):
@@ -88,6 +91,15 @@ class Entry(NamedTuple):
         return value if value is not None and value < 1 << self.bits else None
 
 
+class Meaning(NamedTuple):
+    """A text as a value of a parameter, and what the database knows of the parameter."""
+
+    value: int | str  # a number; text only if the database lacks the parameter
+    gate: str = ""  # as an :class:`Entry` has it
+    # Known names that resemble that of a parameter which the database lacks; None if it has it, or is empty
+    near: tuple[str, ...] | None = None
+
+
 class Database(NamedTuple):
     """All parameters that this release of mstflint knows; empty without a database."""
 
@@ -100,6 +112,24 @@ class Database(NamedTuple):
             return None if entry.per_port else entry
         entry = self.entries.get(_PORT.sub("", name))
         return entry if entry and entry.per_port and _PORT.search(name) else None
+
+    def meaning(self, name: str, text: str) -> Meaning:
+        """The meaning of ``text`` as a value of ``name``.
+
+        Raises ValueRefused if the parameter does not take it.
+        """
+        entry = self.get(name)
+        if entry is not None:
+            return Meaning(entry.number(text), entry.gate)
+        flag = {"true": 1, "false": 0}.get(text.lower())
+        value = plain(text) if flag is None else flag
+        near = self.near(name) if self.entries else None
+        return Meaning(text if value is None else value, _KNOWN_GATES.get(name, ""), near)
+
+    def shared(self, name: str) -> bool:
+        """Whether all PFs of a NIC share one value of ``name``."""
+        entry = self.get(name)
+        return entry.per_nic if entry else name in _KNOWN_SHARED
 
     def near(self, name: str) -> tuple[str, ...]:
         """Up to three known names that resemble ``name``."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hostnic.firmware import mstdatabase
-from hostnic.firmware.mstdatabase import Database, ValueRefused, plain
+from hostnic.firmware.mstdatabase import Database, Meaning, ValueRefused, plain
 from hypothesis import given
 from hypothesis import strategies as st
 from lab.mstdb import PARAMS, build
@@ -82,6 +82,41 @@ def test_a_parameter_that_another_one_hides_names_its_gate(database: Database) -
 )
 def test_near_names(database: Database, name: str, near: str) -> None:
     assert near in database.near(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "meaning"),
+    [
+        ("LINK_TYPE_P1", "eth", Meaning(2)),
+        ("MAX_ACC_OUT_READ", "44", Meaning(44, "ADVANCED_PCI_SETTINGS")),
+        ("ROCE_IS_NEW", "True", Meaning(1, near=())),
+        ("ROCE_IS_NEW", "0x10", Meaning(16, near=())),
+        ("NUM_OF_VF", "some", Meaning("some", near=("NUM_OF_VFS", "PF_NUM_OF_VF", "PF_NUM_OF_VF_VALID"))),
+    ],
+)
+def test_a_text_means_a_value_also_of_a_parameter_that_the_database_lacks(
+    database: Database, name: str, text: str, meaning: Meaning
+) -> None:
+    assert database.meaning(name, text) == meaning
+
+
+def test_without_a_database_no_name_is_unknown_and_gates_are_known_all_the_same() -> None:
+    assert Database().meaning("MAX_ACC_OUT_READ", "44") == Meaning(44, "ADVANCED_PCI_SETTINGS")
+    assert Database().meaning("PF_NUM_OF_VF", "8") == Meaning(8, "PF_NUM_OF_VF_VALID")
+    assert Database().meaning("NO_SUCH_NAME", "FC") == Meaning("FC")
+
+
+@pytest.mark.parametrize(
+    ("name", "with_it", "without"),
+    [
+        ("NUM_OF_VFS", True, True), ("PF_NUM_OF_VF_VALID", True, True), ("LINK_TYPE_P2", True, False),
+        ("PF_NUM_OF_VF", False, False), ("NO_SUCH_NAME", False, False),
+    ],
+)  # fmt: skip
+def test_ports_share_what_the_database_says_and_the_numbers_of_vfs_without_it(
+    database: Database, name: str, with_it: bool, without: bool
+) -> None:
+    assert (database.shared(name), Database().shared(name)) == (with_it, without)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a database", b"SQLite format 3\0" + b"x" * 100])
