@@ -46,7 +46,8 @@ def cached(system: System, options: Options, resource: str | None) -> tuple[Imag
     Raises StepError if the resource cannot be read.
     """
     digests = Digests(system)
-    return _known(system, _digest(options, resource, digests), digests)
+    digest = _digest(options, resource, digests)
+    return _known(system, digest, digests)
 
 
 def _digest(options: Options, resource: str | None, digests: Digests) -> str:
