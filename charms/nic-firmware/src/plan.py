@@ -38,7 +38,12 @@ def plan(
         last += [judged.firmware.burn] if judged.firmware.burn else []
         reboot = held_reboot(judged, release)
         held += [reboot] if reboot else []
-    held += _undecided(judgement, observed)
+    for each in judgement.undecided:
+        bdf = each.setting.makes
+        own = f"run set-parameters devices={bdf} parameters={each.setting.name}=ETH"
+        reason = "reboot-policy is manual, and this port may be meant as InfiniBand"
+        decide = f"if it is to be Ethernet, name {bdf} in option devices; or {own}"
+        held.append(Held(_conversion(each, observed), reason, decide))
     for item in host_steps:
         if isinstance(item, Held):
             held.append(item)
@@ -76,15 +81,6 @@ def _conversion(each: Declared, observed: Observed) -> HostStep:
     used = observed.infiniband.get(port, "it has no active link, address or user as InfiniBand")
     op = changes.SetNextBoot(bdf, (setting,))
     return Step(each.key, what, used, Disruption.HOST_NETWORK_CUT, op)
-
-
-def _undecided(judgement: Judgement, observed: Observed) -> Iterator[Held[System]]:
-    for each in judgement.undecided:
-        setting = each.setting
-        own = f"run set-parameters devices={setting.makes} parameters={setting.name}=ETH"
-        release = f"if it is to be Ethernet, name {setting.makes} in option devices; or {own}"
-        reason = "reboot-policy is manual, and this port may be meant as InfiniBand"
-        yield Held(_conversion(each, observed), reason, release)
 
 
 def _was(verdict: Verdict) -> str:
