@@ -35,7 +35,7 @@ class Survey(NamedTuple):
     observed: Observed  # the host
     judgement: Judgement  # each declared parameter, judged
     others: tuple[Handover, ...]  # what the machine's other charms hand over
-    gpudirect: gpu.Host  # what the profile of that name needs of the host
+    gpudirect: gpu.GpudirectState  # what the profile of that name needs of the host
     plan: Plan[System]  # the steps from one to the other
     release: str  # what the operator does to have the reboot, in words
     accepted: bool = True  # always True: names that match no device are findings

@@ -26,10 +26,10 @@ def verify(
     observed: Observed,
     planned: Plan[System],
     release: str,
-    host: gpu.Host | None = None,
+    state: gpu.GpudirectState | None = None,
 ) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
-    host = host or gpu.Host()
+    state = state or gpu.GpudirectState()
     troubled = [finding for judged in judgement.nics for finding in judged.findings]
     said = (finding for judged in judgement.nics for finding in judged.firmware.findings)
     troubled += (finding for finding in said if finding.severity is Severity.BLOCKED)
@@ -40,8 +40,8 @@ def verify(
         *(_revived(finding, judgement, observed, release) for finding in found),
         *_differences(judgement, planned, release),
         *_burns(judgement, observed, planned, release),
-        *_registers(host, planned),
-        *_others(judgement, host, planned),
+        *_registers(state, planned),
+        *_others(judgement, state, planned),
     )
 
 
@@ -126,12 +126,12 @@ def _now(verdict: Verdict) -> str:
     return f"{verdict.setting.name} (now {current or 'unknown'}, then {then})"
 
 
-def _registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
+def _registers(state: gpu.GpudirectState, planned: Plan[System]) -> Iterator[Finding]:
     """Registers that are not as GPUDirect needs them."""
-    for wrong in host.wrong:
+    for wrong in state.wrong:
         what = f"{wrong.register} is {wrong.value:#x}, but GPUDirect needs {wrong.wanted:#x}"
-        if host.instances:
-            remedy = f"the next boot sets it, since instances run: {', '.join(host.instances[:3])}"
+        if state.instances:
+            remedy = f"the next boot sets it, since instances run: {', '.join(state.instances[:3])}"
             yield Finding(Severity.WARNING, wrong.bdf, what, remedy)
         else:
             key = gpu.register_key(wrong)
@@ -164,11 +164,11 @@ def _burns(
             yield Finding(Severity.PLANNED, nic.slot, what, _restart(planned, nic.slot, release))
 
 
-def _others(judgement: Judgement, host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
+def _others(judgement: Judgement, state: gpu.GpudirectState, planned: Plan[System]) -> Iterator[Finding]:
     """Yield the other steps that the plan still has: an image to burn, files to put on disk."""
     said = {verdict.declared.key for judged in judgement.nics for verdict in judged.verdicts}
     said |= {activation_key(judged.nic.slot) for judged in judgement.nics}
-    said |= {gpu.register_key(wrong) for wrong in host.wrong}
+    said |= {gpu.register_key(wrong) for wrong in state.wrong}
     for step in planned.steps:
         if step.key not in said:
             yield Finding(Severity.WAITING, step.key, f"to do: {step.what}; {step.why}", NEXT_HOOK)

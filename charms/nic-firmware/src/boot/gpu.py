@@ -21,7 +21,7 @@ from boot.files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
 VERSION = 1
 
 
-class Host(NamedTuple):
+class GpudirectState(NamedTuple):
     """The host's state that the profile depends on."""
 
     installed: Installed = Installed()  # unit, its file and the boot copy
@@ -30,34 +30,34 @@ class Host(NamedTuple):
     unreadable: tuple[Finding, ...] = ()  # why the registers cannot be read
 
 
-def observe(system: System, nics: Iterable[str] | None) -> Host:
+def observe(system: System, nics: Iterable[str] | None) -> GpudirectState:
     """Read it; the registers of bridges and of the functions ``nics``, None where the profile is off."""
     there = installed.look(system, COPY, PATHS, (UNIT,))
     if nics is None:
-        return Host(there)
+        return GpudirectState(there)
     try:
-        return Host(there, gpudirect.differences(system, nics), users.instances(system))
+        return GpudirectState(there, gpudirect.differences(system, nics), users.instances(system))
     except OSError as error:
         what = f"registers for GPUDirect cannot be read: {words(error)}"
         remedy = "see the kernel log, or remove gpudirect from option profile"
-        return Host(there, unreadable=(Finding(Severity.BLOCKED, "gpudirect", what, remedy),))
+        return GpudirectState(there, unreadable=(Finding(Severity.BLOCKED, "gpudirect", what, remedy),))
 
 
-def steps(host: Host, nics: Iterable[str] | None) -> Iterator[HostStep | Held[System]]:
+def steps(state: GpudirectState, nics: Iterable[str] | None) -> Iterator[HostStep | Held[System]]:
     """Install the unit and set the registers, or remove the unit. Registers wait while an instance runs."""
     if nics is None:
-        there = host.installed
+        there = state.installed
         if there.enabled or there.stamp or any(there.files.values()):
             yield from installed.removal(there, (UNIT,), PATHS, (COPY.directory,))
         return
     files = {WANTED: to_json(nics), units.path(UNIT): UNIT_TEXT}
-    yield from installed.steps(host.installed, COPY, files, (UNIT,), WANTED, from_json)
-    for wrong in host.wrong:
+    yield from installed.steps(state.installed, COPY, files, (UNIT,), WANTED, from_json)
+    for wrong in state.wrong:
         what = f"set {wrong.register} of {wrong.bdf} to {wrong.wanted:#x}"
         op = SetRegister(wrong)
         step: HostStep = Step(register_key(wrong), what, f"it is {wrong.value:#x}", Disruption.NONE, op)
-        if host.instances:
-            reason = f"instances run: {', '.join(host.instances[:3])}"
+        if state.instances:
+            reason = f"instances run: {', '.join(state.instances[:3])}"
             yield Held(step, reason, "reboot this host, or stop these instances")
         else:
             yield step
