@@ -27,7 +27,7 @@ from nic.activation import POWER_CYCLE
 from nic.changes import RELEASE
 from nic.judge import IS_SET, Judgement, Outcome, judge, losses
 from observe import NAME, ask, ask_ports, observe, read_flashes
-from observed import Answer, Observed
+from observed import FirmwareAnswer, Observed
 from plan import plan
 from verify import verify
 
@@ -226,7 +226,7 @@ class Actions:
         entries, nics = parse(given.devices), observe(self._system).nics
         return _refuse_nothing(choice.choose(entries, nics, {}, convert=True)).nics
 
-    def _answers(self, nics: tuple[Nic, ...]) -> Mapping[str, Answer]:
+    def _answers(self, nics: tuple[Nic, ...]) -> Mapping[str, FirmwareAnswer]:
         """All parameters of each port; refused if one of the ports does not answer."""
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         for bdf, answer in answers.items():
@@ -269,7 +269,7 @@ def _activation(judgement: Judgement) -> str:
     return "; ".join(said) or "nothing: these values are active"
 
 
-def _guarded_defaults(answer: Answer) -> Iterator[Setting]:
+def _guarded_defaults(answer: FirmwareAnswer) -> Iterator[Setting]:
     """The defaults of parameters that can take Ethernet from a port."""
     for name, parameter in answer.parameters.items():
         value = mstconfig.number(parameter.default)

@@ -14,7 +14,7 @@ from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import System, read_boot_id
-from observed import ENGINE, MODEL, Answer, Observed
+from observed import ENGINE, MODEL, FirmwareAnswer, Observed
 from record import FIRMWARE
 
 NAME = "nic-firmware"
@@ -91,12 +91,14 @@ def read_flashes(system: System, nics: Sequence[Nic]) -> dict[str, Flash | str]:
     return dict(zip((nic.slot for nic in nics), _in_parallel(one, nics)))
 
 
-def ask_ports(system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str, ...]]) -> dict[str, Answer]:
+def ask_ports(
+    system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str, ...]]
+) -> dict[str, FirmwareAnswer]:
     """Return the firmware's answers by BDF; an empty tuple of names asks for all parameters."""
     chosen = [nic for nic in nics if any(port.bdf in names for port in nic.ports)]
 
-    def one_nic(nic: Nic) -> dict[str, Answer]:
-        found, answer = dict[str, Answer](), Answer()
+    def one_nic(nic: Nic) -> dict[str, FirmwareAnswer]:
+        found, answer = dict[str, FirmwareAnswer](), FirmwareAnswer()
         for port in (port for port in nic.ports if port.bdf in names):
             if msterrors.HANGS not in answer.reason:  # else its other ports hang, too
                 answer = _ask(system, port.bdf, port.device, names[port.bdf])
@@ -106,12 +108,12 @@ def ask_ports(system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str
     return {bdf: answer for answers in _in_parallel(one_nic, chosen) for bdf, answer in answers.items()}
 
 
-def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Answer:
+def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> FirmwareAnswer:
     more = {MODEL, ENGINE}.difference(names) if names and device in BLUEFIELD else ()
     try:
-        return Answer(mstconfig.query(system, bdf, *names, *sorted(more)))
+        return FirmwareAnswer(mstconfig.query(system, bdf, *names, *sorted(more)))
     except MstError as error:
-        return Answer(reason=error.reason, remedy=error.remedy)
+        return FirmwareAnswer(reason=error.reason, remedy=error.remedy)
 
 
 def _in_parallel(read: Callable[[Nic], T], nics: Sequence[Nic]) -> list[T]:

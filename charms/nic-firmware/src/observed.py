@@ -15,7 +15,7 @@ ENGINE = "INTERNAL_CPU_OFFLOAD_ENGINE"
 MODEL = "INTERNAL_CPU_MODEL"
 
 
-class Answer(NamedTuple):
+class FirmwareAnswer(NamedTuple):
     """The answer of one port's firmware to a query of its parameters."""
 
     parameters: Mapping[str, Parameter] = {}  # those that were asked for and that it has
@@ -38,7 +38,7 @@ class Observed(NamedTuple):
     boot_id: str = ""  # of this boot
     # What waits for its activation, and since when; without burns of NICs that are gone
     record: Record = Record()
-    answers: Mapping[str, Answer] = {}  # by BDF, of the ports that were asked
+    answers: Mapping[str, FirmwareAnswer] = {}  # by BDF, of the ports that were asked
     images: tuple[Image, ...] = ()  # firmware images that the charm has on disk
     # By NIC, what flash has, or why it cannot be asked; only of NICs for which that matters
     flashes: Mapping[str, Flash | str] = {}

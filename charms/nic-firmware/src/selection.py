@@ -16,7 +16,7 @@ from hostnic.firmware.mstdatabase import Database, ValueRefused
 from hostnic.firmware.msterrors import UNKNOWN
 from hostnic.handover import Handover
 from nic.ethernet import placed
-from observed import Answer, Observed
+from observed import FirmwareAnswer, Observed
 
 OPTION = "option parameters"
 SAME = "set both to the same value, or remove one"
@@ -90,7 +90,7 @@ def _without_unknown(wanted: Desired, observed: Observed, entries: Sequence[Entr
         nic.slot: answer
         for nic in observed.nics
         for port in nic.ports
-        if UNKNOWN in (answer := observed.answers.get(port.bdf, Answer())).reason
+        if UNKNOWN in (answer := observed.answers.get(port.bdf, FirmwareAnswer())).reason
     }
     known = any(bdf.rpartition(".")[0] not in unknown for bdf in wanted.ports)
     if entries or not unknown or not known:
@@ -114,7 +114,7 @@ def _without_infiniband(wanted: Desired, observed: Observed) -> Desired:
         settings += [each for bdf, each in wanted.undecided.items() if bdf.startswith(nic.slot)]
         stays = set[str]()
         for setting in settings:
-            answer = observed.answers.get(setting.through, Answer())
+            answer = observed.answers.get(setting.through, FirmwareAnswer())
             if setting.makes and not answer.reason and setting.name not in answer.parameters:
                 stays.add(setting.makes)
                 what = f"this port stays InfiniBand: its firmware does not offer {setting.name}"

@@ -11,7 +11,7 @@ from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
 from nic.activation import POWER_CYCLE, activation_key
 from nic.judge import OFTEN, REVIVAL, Judgement, Outcome, Verdict, after_lost_reset, lost_by_reset
-from observed import Answer, Observed
+from observed import FirmwareAnswer, Observed
 from record import FIRMWARE
 
 NOT_LEFT = (
@@ -48,7 +48,7 @@ def verify(
 def _lost(observed: Observed) -> Iterator[Finding]:
     """Ports that are unusable since a reset; the judgement reports those that do not answer."""
     for bdf, how in lost_by_reset(observed).items():
-        if not observed.answers.get(bdf, Answer()).reason:
+        if not observed.answers.get(bdf, FirmwareAnswer()).reason:
             what = f"{how} since a reset of its firmware failed"
             yield Finding(Severity.BLOCKED, bdf, what, after_lost_reset(bdf, observed))
 

@@ -10,7 +10,7 @@ from desired import Desired, Setting
 from hostnic.firmware.mstconfig import NUM_OF_VFS
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
-from observed import Answer, Observed
+from observed import FirmwareAnswer, Observed
 from record import FIRMWARE, Record, Waiting
 
 from nic import changes
@@ -92,7 +92,7 @@ def remembered(wanted: Desired, judgement: Judgement, observed: Observed, *, sil
     attempts = dict(observed.record.attempts)
     for bdf in (bdf for bdf in observed.record.attempts if "." in bdf):  # a port's; others are of NICs
         left = {str(each.setting) for each in judged.get(bdf, ()) if each.outcome not in RIGHT}
-        if bdf not in wanted.ports or not observed.answers.get(bdf, Answer()).reason:
+        if bdf not in wanted.ports or not observed.answers.get(bdf, FirmwareAnswer()).reason:
             attempts[bdf] = {key: each for key, each in attempts[bdf].items() if key in left}
     attempts = {key: each for key, each in attempts.items() if each}
     lost = lost_by_reset(observed)
@@ -130,7 +130,7 @@ def _unchecked(
     unreadable |= observed.record.resets.keys() - there  # else a NIC that comes back is reset again
     for bdf, known in observed.record.waiting.items():
         names = set[str]()
-        if bdf in unreadable or observed.answers.get(bdf, Answer()).reason:
+        if bdf in unreadable or observed.answers.get(bdf, FirmwareAnswer()).reason:
             names.update(known)
         elif silent:
             names.update(known.keys() - wanted.ports.get(bdf, {}).keys())

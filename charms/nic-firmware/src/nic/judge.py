@@ -14,7 +14,7 @@ from hostnic.devices.port import FLASH_RECOVERY, Nic, Port
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstconfig import NUM_OF_VFS, Parameter
 from hostnic.firmware.msterrors import LIVEFISH
-from observed import ENGINE, Answer, Observed
+from observed import ENGINE, FirmwareAnswer, Observed
 from record import Attempts, Waiting
 
 from nic import burning, ethernet
@@ -169,7 +169,7 @@ def judge(wanted: Desired, observed: Observed) -> Judgement:
 
 
 def _join(bdf: str, setting: Setting, observed: Observed) -> Declared:
-    found = observed.answers.get(bdf, Answer()).parameters.get(setting.name)
+    found = observed.answers.get(bdf, FirmwareAnswer()).parameters.get(setting.name)
     noted = observed.record.get(bdf, setting.name)
     return Declared(setting, found, noted, observed.record.tried(bdf, str(setting)))
 
@@ -185,7 +185,7 @@ def _nic(nic: Nic, wanted: Desired, observed: Observed, ending: tuple[Finding, .
     for port in nic.ports:
         settings = wanted.ports.get(port.bdf, {})
         declared = {name: _join(port.bdf, setting, observed) for name, setting in settings.items()}
-        if not observed.answers.get(port.bdf, Answer()).reason:
+        if not observed.answers.get(port.bdf, FirmwareAnswer()).reason:
             ports[port.bdf] = tuple(_port(declared, host))
         elif not _suffices(port, settings.get(NUM_OF_VFS), observed):
             ports[port.bdf] = tuple(Verdict(each, Outcome.SILENT) for each in declared.values())
@@ -292,7 +292,7 @@ def _end(setting: Setting, observed: Observed) -> Finding:
 
 def _ending(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     for bdf, name in wanted.watched.items():
-        parameter = observed.answers.get(bdf, Answer()).parameters.get(name)
+        parameter = observed.answers.get(bdf, FirmwareAnswer()).parameters.get(name)
         if parameter and mstconfig.number(parameter.current) == 1 != mstconfig.number(parameter.next_boot):
             what = f"{name} is {parameter.next_boot} at the next boot, which takes InfiniBand from this port"
             keep = f"run set-parameters devices={bdf} parameters={name}=IB"
@@ -303,7 +303,7 @@ def _ending(wanted: Desired, observed: Observed) -> Iterator[Finding]:
 def _becoming_dpu(bdf: str, wanted: Desired, observed: Observed) -> Iterator[Finding]:
     """A BlueField that leaves NIC mode at the next boot although nobody declared it: a change may flip it."""
     settings = wanted.ports.get(bdf)
-    engine = observed.answers.get(bdf, Answer()).parameters.get(ENGINE)
+    engine = observed.answers.get(bdf, FirmwareAnswer()).parameters.get(ENGINE)
     if settings is None or ENGINE in settings or not engine:
         return
     if mstconfig.number(engine.current) == 1 and mstconfig.number(engine.next_boot) == 0:
@@ -317,7 +317,7 @@ def _becoming_dpu(bdf: str, wanted: Desired, observed: Observed) -> Iterator[Fin
 def _of_port(
     port: Port, verdicts: Mapping[str, tuple[Verdict, ...]], wanted: Desired, observed: Observed
 ) -> Iterator[Finding]:
-    answer = observed.answers.get(port.bdf, Answer())
+    answer = observed.answers.get(port.bdf, FirmwareAnswer())
     if answer.reason:
         yield _no_answer(port, answer, wanted.ports.get(port.bdf, {}).get(NUM_OF_VFS), observed)
         return
@@ -332,7 +332,7 @@ def _of_port(
         yield Finding(Severity.BLOCKED, port.bdf, f"{what} is not set", remedy)
 
 
-def _no_answer(port: Port, answer: Answer, vfs: Setting | None, observed: Observed) -> Finding:
+def _no_answer(port: Port, answer: FirmwareAnswer, vfs: Setting | None, observed: Observed) -> Finding:
     if LIVEFISH in answer.reason:  # it is no reason to hold what other NICs wait for
         return Finding(Severity.HELD, port.bdf, answer.reason, answer.remedy.replace("BDF", port.bdf))
     if _suffices(port, vfs, observed):
@@ -347,7 +347,7 @@ def _suffices(port: Port, vfs: Setting | None, observed: Observed) -> bool:
     return bool(observed.lockdown) and (vfs is None or vfs.matches(str(port.total_vfs)))
 
 
-def _absent(bdf: str, verdict: Verdict, answer: Answer) -> Finding:
+def _absent(bdf: str, verdict: Verdict, answer: FirmwareAnswer) -> Finding:
     setting, shown = verdict.setting, verdict.found
     severity = Severity.BLOCKED if setting.required else Severity.WARNING
     what = f"the firmware does not offer {setting.name} ({setting.source})"
@@ -374,7 +374,7 @@ def lost_by_reset(observed: Observed) -> dict[str, str]:
         port = there.get(bdf)
         if port is None:
             found[bdf] = "the port is gone from the PCI bus"
-        elif observed.answers.get(bdf, Answer()).reason:
+        elif observed.answers.get(bdf, FirmwareAnswer()).reason:
             found[bdf] = "the port does not answer"
         elif port.driver is None and boot_id == observed.boot_id and port.device not in FLASH_RECOVERY:
             found[bdf] = "the port has no driver"
