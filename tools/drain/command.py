@@ -14,7 +14,7 @@ from converge.render import plan_as_table, table
 from drain import firmware as rollout
 from drain import node, rolling
 from drain.compute import Compute
-from drain.steps import Site, plan
+from drain.steps import Clients, plan
 from operate.client import Juju
 
 DONE, FAILED = 0, 1
@@ -30,22 +30,22 @@ class Around:
 
 def drain(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
     """Empty one node, reboot it, and take it into use again."""
-    site = _site(juju, options, around or Around())
+    clients = _clients(juju, options, around or Around())
     status = juju.data("status")
     place = node.find(node.places(status), options.node)
-    found = node.observe(site.compute, place, node.look(juju, place, status))
+    found = node.observe(clients.compute, place, node.look(juju, place, status))
     steps = plan(place, found, keep=options.keep, stop=options.stop_instances)
     print(plan_as_table(steps))
     if not options.apply or steps.blocked:
         return FAILED if steps.blocked else DONE
-    outcome = execute(steps, site, lambda step: site.say(step.what))
+    outcome = execute(steps, clients, lambda step: clients.say(step.what))
     return _ended(outcome, held=bool(steps.held))
 
 
 def roll(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
     """The same for all nodes that ask for a reboot, one after the other."""
-    site = _site(juju, options, around or Around())
-    every = rolling.turns(juju, site.compute)
+    clients = _clients(juju, options, around or Around())
+    every = rolling.turns(juju, clients.compute)
     if not every:
         print("Nothing to do: no node asks for a reboot.")
         return DONE
@@ -55,7 +55,7 @@ def roll(juju: Juju, options: argparse.Namespace, around: Around | None = None) 
     print(table(("node", "zone", "move live", "move cold", "stay"), rows))
     if not options.apply:
         return DONE
-    return _ended(rolling.roll(site, every, stop=options.stop_instances), held=False)
+    return _ended(rolling.roll(clients, every, stop=options.stop_instances), held=False)
 
 
 def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
@@ -66,9 +66,9 @@ def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = No
     if not options.apply:
         states = {rollout.state(each, wanted) for each in known}
         return DONE if states <= {rollout.AS_WANTED, rollout.NONE} else FAILED
-    site = _site(juju, options, around or Around())
-    todo = rollout.plan_of(site, known, wanted, options.canary, options.percent)
-    rollout.roll_out(site, todo, stop=options.stop_instances)
+    clients = _clients(juju, options, around or Around())
+    todo = rollout.plan_of(clients, known, wanted, options.canary, options.percent)
+    rollout.roll_out(clients, todo, stop=options.stop_instances)
     print("All NICs that the baseline names run its versions.")
     return DONE
 
@@ -76,14 +76,14 @@ def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = No
 VERBS = {"drain": drain, "roll": roll, "firmware": firmware}
 
 
-def _site(juju: Juju, options: argparse.Namespace, around: Around) -> Site:
+def _clients(juju: Juju, options: argparse.Namespace, around: Around) -> Clients:
     if not options.cloud:
         raise StepError(
             "the nodes have instances of a cloud, which is not named",
             "name the cloud of clouds.yaml with --cloud",
         )
     compute = Compute(around.connect(options.cloud, options.cacert), around.clock)
-    return Site(juju, compute, around.clock, _say, options.wait * 60.0)
+    return Clients(juju, compute, around.clock, _say, options.wait * 60.0)
 
 
 def _say(text: str) -> None:

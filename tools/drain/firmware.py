@@ -12,7 +12,7 @@ from converge.render import cut_table
 from converge.shape import MappingOf, Text
 from drain import node
 from drain.rolling import Turn, looked, ordered, take, turn
-from drain.steps import EVERY, Site
+from drain.steps import EVERY, Clients
 from hostnic.firmware.mstflint import newer
 from operate import fleet
 from operate.client import Juju
@@ -101,7 +101,7 @@ class Rollout(NamedTuple):
 
 
 def plan_of(
-    site: Site, known: Sequence[Card], wanted: Mapping[str, str], canary: str, percent: int
+    clients: Clients, known: Sequence[Card], wanted: Mapping[str, str], canary: str, percent: int
 ) -> Rollout:
     """The nodes with a NIC that is not as the baseline wants it, a canary first.
 
@@ -125,9 +125,9 @@ def plan_of(
             what = f"{card.unit} has image {card.image} for {card.psid}, and the baseline is {version}"
             raise StepError(what, _GIVE)
         burns[card.unit] = burns.get(card.unit, False) or stage == AHEAD
-    places = [each for each in node.places(site.juju.data("status")) if each.units.get(CHARM) in units]
-    services = site.compute.services()
-    every = ordered([turn(site.compute, each, node.service_of(each, services)) for each in places])
+    places = [each for each in node.places(clients.juju.data("status")) if each.units.get(CHARM) in units]
+    services = clients.compute.services()
+    every = ordered([turn(clients.compute, each, node.service_of(each, services)) for each in places])
     first = every[:1]
     if canary and every:
         chosen = node.find(places, canary)
@@ -138,56 +138,56 @@ def plan_of(
     return Rollout([each for each in stages if each], burns, wanted)
 
 
-def roll_out(site: Site, todo: Rollout, *, stop: bool) -> None:
+def roll_out(clients: Clients, todo: Rollout, *, stop: bool) -> None:
     """Burn and reboot stage by stage. Raises StepError at the first finding, before the next node begins."""
     done, every = 0, sum(map(len, todo.stages))
     for stage in todo.stages:
         for each in stage:
             unit = each.place.units[CHARM]
             if unit in todo.burns:
-                site.say(f"burn the image on {each.place.host}")
+                clients.say(f"burn the image on {each.place.host}")
                 older = ["allow-older=true"] if todo.burns[unit] else []
-                site.juju.results(unit, "burn", *older)
-                _compare(site, unit, todo.wanted, "flash")
+                clients.juju.results(unit, "burn", *older)
+                _compare(clients, unit, todo.wanted, "flash")
         for each in stage:
             done += 1
-            site.say(f"{each.place.host}, node {done} of {every}")
-            _restart(site, each, todo, stop=stop)
+            clients.say(f"{each.place.host}, node {done} of {every}")
+            _restart(clients, each, todo, stop=stop)
 
 
-def _restart(site: Site, each: Turn, todo: Rollout, *, stop: bool) -> None:
+def _restart(clients: Clients, each: Turn, todo: Rollout, *, stop: bool) -> None:
     """Empty a node, reboot it, and see that it runs what is wanted.
 
     A node that asks for no reboot yet is waited for, unless an earlier run has rebooted it already.
     """
-    place, end = each.place, site.clock.time() + ASKED_WITHIN
-    begun = node.service_of(place, site.compute.services()).ours
+    place, end = each.place, clients.clock.time() + ASKED_WITHIN
+    begun = node.service_of(place, clients.compute.services()).ours
     firmware = place.units[CHARM]
-    while not (unit := looked(site, place)).needs:
-        if begun and (not unit.answers or not _differs(site, firmware, todo.wanted, "running")):
+    while not (unit := looked(clients, place)).needs:
+        if begun and (not unit.answers or not _differs(clients, firmware, todo.wanted, "running")):
             break
-        if site.clock.time() >= end:
+        if clients.clock.time() >= end:
             raise StepError(f"{place.host} asks for no reboot after the burn", f"juju run {unit.name} plan")
-        site.clock.sleep(EVERY)
-    outcome = take(site, place, unit, stop=stop)
+        clients.clock.sleep(EVERY)
+    outcome = take(clients, place, unit, stop=stop)
     if outcome.error is not None:
         raise outcome.error
-    _compare(site, firmware, todo.wanted, "running")
+    _compare(clients, firmware, todo.wanted, "running")
 
 
 Where = Literal["flash", "running"]
 """Of an image: after a burn it is in flash, after a restart it runs."""
 
 
-def _compare(site: Site, unit: str, wanted: Mapping[str, str], where: Where) -> None:
+def _compare(clients: Clients, unit: str, wanted: Mapping[str, str], where: Where) -> None:
     """Read back. Raises StepError if a NIC has another version than is wanted."""
-    if why := _differs(site, unit, wanted, where):
+    if why := _differs(clients, unit, wanted, where):
         raise StepError(why, _GIVE)
 
 
-def _differs(site: Site, unit: str, wanted: Mapping[str, str], where: Where) -> str:
+def _differs(clients: Clients, unit: str, wanted: Mapping[str, str], where: Where) -> str:
     """The NIC that has another version than is wanted, in a sentence; empty if none has."""
-    (report,) = fleet.Call([unit], CHARM, ACTION).answers(site.juju, None)
+    (report,) = fleet.Call([unit], CHARM, ACTION).answers(clients.juju, None)
     for card in _cards(report):
         found = card.flash if where == "flash" else card.running
         if wanted.get(card.psid, found) != found:

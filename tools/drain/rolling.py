@@ -9,7 +9,7 @@ from converge.execute import Outcome, execute
 from drain import node
 from drain.compute import Compute, Service
 from drain.node import Unit
-from drain.steps import Site, plan
+from drain.steps import Clients, plan
 from operate.client import Juju
 from operate.computes import Place
 from operate.together import side_by_side
@@ -72,39 +72,39 @@ def turn(compute: Compute, place: Place, service: Service) -> Turn:
     return Turn(place, service, len(guests) - stay - cold, cold, stay, service.ours)
 
 
-def roll(site: Site, every: Sequence[Turn], *, stop: bool) -> Outcome[Site]:
+def roll(clients: Clients, every: Sequence[Turn], *, stop: bool) -> Outcome[Clients]:
     """Take the nodes one after the other, and tell the time left; the first failure ends it."""
-    began = site.clock.time()
-    done = Outcome[Site]()
+    began = clients.clock.time()
+    done = Outcome[Clients]()
     for number, each in enumerate(every):
-        left = _left(site, began, number, len(every))
-        site.say(f"{each.place.host}, node {number + 1} of {len(every)}{left}")
-        done = take(site, each.place, looked(site, each.place), stop=stop)
+        left = _left(clients, began, number, len(every))
+        clients.say(f"{each.place.host}, node {number + 1} of {len(every)}{left}")
+        done = take(clients, each.place, looked(clients, each.place), stop=stop)
         if done.failed is not None:
             return done
     return done
 
 
-def looked(site: Site, place: Place) -> Unit:
+def looked(clients: Clients, place: Place) -> Unit:
     """The unit of one place, now."""
-    return node.look(site.juju, place, site.juju.data("status"))
+    return node.look(clients.juju, place, clients.juju.data("status"))
 
 
-def take(site: Site, place: Place, unit: Unit, *, stop: bool) -> Outcome[Site]:
+def take(clients: Clients, place: Place, unit: Unit, *, stop: bool) -> Outcome[Clients]:
     """Empty a node, reboot it, and take it into use again.
 
     Raises StepError if it cannot be emptied, or its host may be down.
     """
-    steps = plan(place, node.observe(site.compute, place, unit), keep=False, stop=stop)
+    steps = plan(place, node.observe(clients.compute, place, unit), keep=False, stop=stop)
     if steps.held:
         raise StepError(f"{place.host}: {steps.held[0].reason}", steps.held[0].release)
     if steps.blocked:
         raise StepError(f"{place.host}: {steps.findings[0].what}", steps.findings[0].remedy)
-    return execute(steps, site, lambda step: site.say(step.what))
+    return execute(steps, clients, lambda step: clients.say(step.what))
 
 
-def _left(site: Site, began: float, done: int, every: int) -> str:
+def _left(clients: Clients, began: float, done: int, every: int) -> str:
     if not done:
         return ""
-    minutes = (site.clock.time() - began) / done * (every - done) / 60
+    minutes = (clients.clock.time() - began) / done * (every - done) / 60
     return f", about {minutes:.0f} min left"

@@ -24,7 +24,7 @@ GRACE = 300.0
 
 
 @dataclass(frozen=True)
-class Site:
+class Clients:
     """The clients, clock and output that steps use."""
 
     juju: Juju
@@ -34,7 +34,7 @@ class Site:
     wait: float  # seconds for a node to come back verified
 
 
-def plan(place: Place, found: Node, *, keep: bool, stop: bool) -> Plan[Site]:
+def plan(place: Place, found: Node, *, keep: bool, stop: bool) -> Plan[Clients]:
     """Plan the rest of the way of a node.
 
     Args:
@@ -67,7 +67,7 @@ def plan(place: Place, found: Node, *, keep: bool, stop: bool) -> Plan[Site]:
     return Plan((*steps, *rest), findings=findings)
 
 
-def _emptying(place: Place, found: Node, *, keep: bool) -> Iterator[Step[Site]]:
+def _emptying(place: Place, found: Node, *, keep: bool) -> Iterator[Step[Clients]]:
     service = found.service
     if service.enabled:
         why = "Nova would place new instances on it"
@@ -89,7 +89,7 @@ def _emptying(place: Place, found: Node, *, keep: bool) -> Iterator[Step[Site]]:
         yield Step(key, what, why, cost, Move(guest, service.host))
 
 
-def _rebooting(place: Place, found: Node, *, stop: bool) -> Iterator[Step[Site]]:
+def _rebooting(place: Place, found: Node, *, stop: bool) -> Iterator[Step[Clients]]:
     unit, service = found.unit, found.service
     if unit.needs:
         what, why = f"approve the reboot of {place.host}", f"{unit.name} asks for it"
@@ -116,8 +116,8 @@ class Disable:
     service: Service
     mark: str
 
-    def run(self, site: Site) -> None:
-        site.compute.disable(self.service, self.mark)
+    def run(self, clients: Clients) -> None:
+        clients.compute.disable(self.service, self.mark)
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class Confirm:
 
     guest: Guest
 
-    def run(self, site: Site) -> None:
-        site.compute.confirm(self.guest)
+    def run(self, clients: Clients) -> None:
+        clients.compute.confirm(self.guest)
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class Move:
     guest: Guest
     host: str
 
-    def run(self, site: Site) -> None:
-        site.compute.move(self.guest, self.host)
+    def run(self, clients: Clients) -> None:
+        clients.compute.move(self.guest, self.host)
 
 
 @dataclass(frozen=True)
@@ -149,13 +149,13 @@ class Approve:
     host: str
     stop: bool
 
-    def run(self, site: Site) -> None:
-        left = site.compute.guests(self.host)
+    def run(self, clients: Clients) -> None:
+        left = clients.compute.guests(self.host)
         if left and not self.stop:
             names = few([each.name for each in left])
             raise StepError(f"{names} runs on {self.host}", "run this again")
         application = self.unit.partition("/")[0]
-        site.juju.results(f"{application}/leader", "approve-reboot", f"unit={self.unit}")
+        clients.juju.results(f"{application}/leader", "approve-reboot", f"unit={self.unit}")
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,10 @@ class Wait:
     place: Place
     unit: str
 
-    def run(self, site: Site) -> None:
-        began, told, ill_since = site.clock.time(), "", None
+    def run(self, clients: Clients) -> None:
+        began, told, ill_since = clients.clock.time(), "", None
         while True:
-            now, time = node.look(site.juju, self.place, site.juju.data("status")), site.clock.time()
+            now, time = node.look(clients.juju, self.place, clients.juju.data("status")), clients.clock.time()
             if now.answers and not now.needs and now.verified:
                 return
             back = now.answers and not now.needs
@@ -177,13 +177,13 @@ class Wait:
                 why = f"{self.unit} is back, and verify finds {now.blocked}"
                 raise StepError(why, f"juju run {self.unit} verify")
             if now.said != told:
-                site.say(f"{self.unit}: {now.said}")
+                clients.say(f"{self.unit}: {now.said}")
                 told = now.said
-            if time - began >= site.wait:
-                limit = f"{site.wait / 60:.0f} min"
+            if time - began >= clients.wait:
+                limit = f"{clients.wait / 60:.0f} min"
                 why = f"{self.place.host} is not back and verified after {limit}: {now.said}"
                 raise StepError(why, "its Nova service stays disabled; look at the node, then run this again")
-            site.clock.sleep(EVERY)
+            clients.clock.sleep(EVERY)
 
 
 @dataclass(frozen=True)
@@ -192,14 +192,14 @@ class Enable:
 
     host: str
 
-    def run(self, site: Site) -> None:
-        now = next((each for each in site.compute.services() if each.host == self.host), None)
+    def run(self, clients: Clients) -> None:
+        now = next((each for each in clients.compute.services() if each.host == self.host), None)
         if now is None or not now.up:
             raise StepError(
                 f"Nova does not hear from nova-compute on {self.host}", "run this again in a minute"
             )
         if now.ours:
-            site.compute.enable(now)
+            clients.compute.enable(now)
         elif not now.enabled:
             raise StepError(
                 f"somebody else disabled Nova's service on {self.host}: {now.reason or 'without a reason'}",
