@@ -14,7 +14,7 @@ import pytest
 from acceptance.asking import asking
 from acceptance.cloud import Cloud as Door
 from acceptance.plan import plan, removal
-from acceptance.sitefile import Site
+from acceptance.sitefile import SiteFile
 from acceptance.wanted import Facts, objects
 from converge import StepError
 from converge.execute import execute
@@ -42,7 +42,7 @@ def everything(tmp_path):
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGz2m1t5VQW0c1wEo1Qb8nqv6c0q3q6w4fVt0m0X9d1K tester\n"
     )
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(image), "1M"], check=True)
-    site = Site(public_key=str(key), image_file=str(image))
+    site = SiteFile(public_key=str(key), image_file=str(image))
     facts = Facts({"node-0": "nova", "node-1": "nova"}, profile=False)
     return list(objects(site, facts))
 
@@ -77,7 +77,7 @@ def test_the_services_are_up_and_the_tool_says_that_compute_hosts_are_missing(cl
         services = list(connection.compute.services())
     assert {each.binary for each in services if each.state == "up"} == SERVICES
     with pytest.raises(StepError, match="two compute hosts are needed; up are: none"):
-        list(objects(Site(), Door(connection).facts()))
+        list(objects(SiteFile(), Door(connection).facts()))
 
 
 def test_the_tool_creates_every_object_once_and_leaves_nothing(cloud, wanted):

@@ -40,7 +40,7 @@ from acceptance.report import cores, offload
 from acceptance.report.judge import explanation, judge, overall, unmeasured
 from acceptance.report.page import page
 from acceptance.report.verdict import Verdict
-from acceptance.sitefile import Site
+from acceptance.sitefile import SiteFile
 from acceptance.wanted import Facts, chosen, objects, servers
 
 PASS, FAIL, UNKNOWN = 0, 1, 2
@@ -108,7 +108,9 @@ class Command:
     def __init__(self, options: argparse.Namespace, around: Around) -> None:
         self.cloud, self.json, self.around = options.cloud, options.json, around
         self.cacert = options.cacert or ""
-        self.site = Site.read(options.site) if options.verb not in ("openrc", "destroy", "report") else Site()
+        self.site = (
+            SiteFile.read(options.site) if options.verb not in ("openrc", "destroy", "report") else SiteFile()
+        )
 
     def openrc(self) -> int:
         said = openrc.write(Juju(run=self.around.process), self.cloud, openrc.path())

@@ -7,7 +7,7 @@ CPU, aRFS. images/ has the recipes for images with DPDK, TRex or CUDA.
 
 import yaml
 
-from acceptance.sitefile import Site
+from acceptance.sitefile import SiteFile
 
 PACKAGES = ("ethtool", "iperf3", "rdma-core", "rdmacm-utils", "sysstat")
 """rdmacm-utils has rping. perftest is left to an image with CUDA, which has its own build of it."""
@@ -46,7 +46,7 @@ WantedBy=multi-user.target
 """
 
 
-def user_data(site: Site) -> str:
+def user_data(site: SiteFile) -> str:
     """cloud-init's configuration of every server."""
     packages = [*PACKAGES, *([] if "cuda" in site.software else ["perftest"])]
     files = [

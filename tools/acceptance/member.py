@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from converge import Finding, Severity
 
-from acceptance.sitefile import Site
+from acceptance.sitefile import SiteFile
 from acceptance.wanted import EXTERNAL, MARK, Facts, Ref, Wanted
 
 GROUP = Wanted("server_group", MARK, {}, {"policies": ["anti-affinity"]})
@@ -20,7 +20,7 @@ _PROVIDER = ("provider_network_type", "provider_physical_network", "provider_seg
 _VLAN = ("network vlan_data", "subnet vlan_data_subnet", "subnet vlan_data_subnet6")
 
 
-def allowed(wanted: list[Wanted], site: Site, facts: Facts) -> Iterator[Wanted]:
+def allowed(wanted: list[Wanted], site: SiteFile, facts: Facts) -> Iterator[Wanted]:
     """Yield the objects that the user may ask for; a missing one of the rest says who can make it."""
     for each in wanted:
         if not facts.refused:
@@ -33,7 +33,7 @@ def allowed(wanted: list[Wanted], site: Site, facts: Facts) -> Iterator[Wanted]:
             yield _one(each, site)
 
 
-def _one(each: Wanted, site: Site) -> Wanted:
+def _one(each: Wanted, site: SiteFile) -> Wanted:
     if each.kind == "flavor":
         sizes = " ".join(f"--{key} {each.values[key]}" for key in ("vcpus", "ram", "disk"))
         specs = " ".join(f"--property {key}={value}" for key, value in each.values["extra_specs"].items())
@@ -68,7 +68,7 @@ def _server(each: Wanted) -> Wanted:
     return replace(each, once={**once, "scheduler_hints": {"group": Ref(GROUP.key)}})
 
 
-def unseen(site: Site, facts: Facts) -> tuple[str, ...]:
+def unseen(site: SiteFile, facts: Facts) -> tuple[str, ...]:
     """List the checks that this user's rights prevent, with the reason; none for an administrator."""
     if not facts.refused:
         return ()
@@ -82,6 +82,6 @@ def unseen(site: Site, facts: Facts) -> tuple[str, ...]:
     )
 
 
-def findings(site: Site, facts: Facts) -> tuple[Finding, ...]:
+def findings(site: SiteFile, facts: Facts) -> tuple[Finding, ...]:
     """The same for plans."""
     return tuple(Finding(Severity.INFO, SUBJECT, f"not seen: {each}") for each in unseen(site, facts))

@@ -115,8 +115,8 @@ class Flavor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
-    """The whole file.
+class SiteFile:
+    """The values of a site file.
 
     Attributes:
         nodes: compute hosts of one rack as Nova names them, each of which gets a server; all rungs use the
@@ -161,10 +161,10 @@ class Site:
             raise InvalidValue("disturb", min(unknown), "compute hosts that nodes or other-rack list")
 
     @staticmethod
-    def read(path: Path | None) -> "Site":
+    def read(path: Path | None) -> "SiteFile":
         """Read and check a file; the RDG's values without one."""
         if path is None:
-            return Site()
+            return SiteFile()
         try:
             text = reader.text_of(path)
             return reader.read(text, str(path), lambda document: _SITE.read("", document), HOLDS)
@@ -196,7 +196,7 @@ _PUBLIC = Record(
     },
 )
 _SITE = Record(
-    Site,
+    SiteFile,
     {
         "nodes": ListOf(_NAME, "compute hosts"),
         "other-rack": _NAME,

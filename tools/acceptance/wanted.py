@@ -16,7 +16,7 @@ from converge import Finding, Severity, StepError
 from converge.finding import few
 
 from acceptance.guests import user_data
-from acceptance.sitefile import Public, Site
+from acceptance.sitefile import Public, SiteFile
 
 MARK = "ovn-offload-acceptance"
 """Tag and description of all that the tool creates; what has neither carries it in its id."""
@@ -102,7 +102,7 @@ class Facts:
     """Nova's words to a user who is not an administrator; "" for one who is."""
 
 
-def servers(site: Site, facts: Facts) -> dict[str, str]:
+def servers(site: SiteFile, facts: Facts) -> dict[str, str]:
     """Names of servers, and the compute host of each; "" for a user who may not choose it.
 
     Raises:
@@ -122,7 +122,7 @@ def servers(site: Site, facts: Facts) -> dict[str, str]:
     return {f"vm{number}": host for number, host in enumerate(hosts, 1)}
 
 
-def chosen(site: Site, facts: Facts) -> Iterator[Finding]:
+def chosen(site: SiteFile, facts: Facts) -> Iterator[Finding]:
     """Which compute hosts were taken, if nobody has chosen them of many."""
     if not site.nodes and len(facts.zones) > 2:
         first, second = [*facts.zones][:2]
@@ -130,7 +130,7 @@ def chosen(site: Site, facts: Facts) -> Iterator[Finding]:
         yield Finding(Severity.INFO, "nodes", what, "name others, of one rack, as nodes in the site file")
 
 
-def objects(site: Site, facts: Facts) -> Iterator[Wanted]:
+def objects(site: SiteFile, facts: Facts) -> Iterator[Wanted]:
     """Every object that the site file asks for."""
     placed = servers(site, facts)
     remedy = "set image in the site file to one that the cloud has (openstack image list), or image-file; "
@@ -147,7 +147,7 @@ def objects(site: Site, facts: Facts) -> Iterator[Wanted]:
         yield from _server(site, facts, vm, host)
 
 
-def _public_key(site: Site) -> str:
+def _public_key(site: SiteFile) -> str:
     path = Path(site.public_key).expanduser()
     remedy = "run: ssh-keygen -t ed25519, or set public-key in the site file"
     try:
@@ -162,7 +162,7 @@ def _public_key(site: Site) -> str:
     return " ".join(words)
 
 
-def _flavor(site: Site) -> Wanted:
+def _flavor(site: SiteFile) -> Wanted:
     pages = site.flavor.large_pages
     specs = {"hw:mem_page_size": pages if isinstance(pages, str) else "large"} if pages else {}
     specs |= {"hw:cpu_policy": "dedicated"} if site.flavor.dedicated_cpus else {}
@@ -189,7 +189,7 @@ def _groups() -> Iterator[Wanted]:
             yield Wanted("security_group_rule", shown, {}, {**once, **values}, shared=True)
 
 
-def _networks(site: Site) -> Iterator[Wanted]:
+def _networks(site: SiteFile) -> Iterator[Wanted]:
     for name, cidr in (SUBNETS | ({DPDK_NETWORK: DPDK_SUBNET} if "dpdk" in site.software else {})).items():
         vlan = name.startswith("vlan")
         physical = {"provider_physical_network": site.vlan_physical_network} if vlan else {}
@@ -245,7 +245,7 @@ def _external(public: Public) -> Iterator[Wanted]:
     )
 
 
-def _router(site: Site) -> Iterator[Wanted]:
+def _router(site: SiteFile) -> Iterator[Wanted]:
     gateway = {"external_gateway_info": {"network_id": Ref(f"network {site.public.name}")}}
     yield Wanted("router", "public_router", {}, gateway)
     router = {"router": Ref("router public_router")}
@@ -258,7 +258,7 @@ def _router(site: Site) -> Iterator[Wanted]:
     yield Wanted("router_interface", "public_router gen_nat_subnet", {}, on, shared=True)
 
 
-def _server(site: Site, facts: Facts, vm: str, host: str) -> Iterator[Wanted]:
+def _server(site: SiteFile, facts: Facts, vm: str, host: str) -> Iterator[Wanted]:
     number = vm.removeprefix("vm")
     normal = {
         "network_id": Ref("network gen_mgmt"),

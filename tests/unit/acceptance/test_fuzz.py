@@ -92,7 +92,7 @@ REFUSALS = (StepError,)
 READERS = [
     Reader(
         "site file",
-        of_path(sitefile.Site.read),
+        of_path(sitefile.SiteFile.read),
         [(ROOT / "tools/acceptance/site-example.yaml").read_text()],
         REFUSALS,
     ),

@@ -15,7 +15,7 @@ from acceptance.guests import MODULES, TUNE, user_data
 from acceptance.measure.script import Run
 from acceptance.measure.shells import Ssh
 from acceptance.measure.tools import MEASURES
-from acceptance.sitefile import Site
+from acceptance.sitefile import SiteFile
 from converge import StepError
 from lab.openstack import sysfs
 from lab.patience import Patience
@@ -26,7 +26,7 @@ RUN = Run("33.33.33.11", "33.33.33.10", 5, 20, 18)
 
 
 def test_user_data_is_what_cloud_init_reads():
-    text = user_data(Site())
+    text = user_data(SiteFile())
     assert text.startswith("#cloud-config\n")
     content = yaml.safe_load(text)
     assert {"iperf3", "sysstat", "perftest", "rdmacm-utils"} <= set(content["packages"])
@@ -44,7 +44,7 @@ def test_a_kernel_without_the_packet_generator_gets_it_at_the_first_boot(there, 
         (tmp_path / tool).write_text(f"#!/bin/sh\n{runs}\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (command,) = [each for each in yaml.safe_load(user_data(Site()))["runcmd"] if each[-1] == MODULES]
+    (command,) = [each for each in yaml.safe_load(user_data(SiteFile()))["runcmd"] if each[-1] == MODULES]
     assert process(command, "", 10).status == 0
     installed = tmp_path / "installed"
     assert there or installed.read_text() == "install -y linux-modules-extra-5.15.0-1-kvm\n"
@@ -52,7 +52,7 @@ def test_a_kernel_without_the_packet_generator_gets_it_at_the_first_boot(there, 
 
 
 def test_an_image_with_cuda_keeps_its_own_perftest():
-    assert "perftest" not in yaml.safe_load(user_data(Site(software=("cuda",))))["packages"]
+    assert "perftest" not in yaml.safe_load(user_data(SiteFile(software=("cuda",))))["packages"]
 
 
 def test_the_tuning_script_tunes_each_vf_and_nothing_else(applied):

@@ -212,10 +212,10 @@ def test_apply_and_destroy_as_json(world):
 def test_the_example_is_the_defaults(world, tmp_path):
     from pathlib import Path
 
-    from acceptance.sitefile import Site
+    from acceptance.sitefile import SiteFile
 
     example = Path(__file__).parents[3] / "tools/acceptance/site-example.yaml"
-    assert Site.read(example) == Site()
+    assert SiteFile.read(example) == SiteFile()
     assert yaml.safe_load(example.read_text()).keys() >= {"image", "flavor", "public", "mtu", "seconds"}
 
 

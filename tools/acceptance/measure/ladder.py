@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from acceptance.measure.tools import MEASURES, PAIRS, PINNED, PKTGEN, TESTPMD, Measure, pinned
-from acceptance.sitefile import Site
+from acceptance.sitefile import SiteFile
 from acceptance.wanted import DPDK_PORT, GROUPS
 
 ACROSS = "across"
@@ -113,7 +113,7 @@ def _further(client: str, server: str) -> Rung:
     )
 
 
-def whole(rungs: Sequence[Rung], site: Site, servers: Iterable[str]) -> tuple[Rung, ...]:
+def whole(rungs: Sequence[Rung], site: SiteFile, servers: Iterable[str]) -> tuple[Rung, ...]:
     """The ladder of a site: these rungs, and those for the nodes of the servers from the third one on.
 
     These servers are paired with one another; if one is left, it sends to the first server.
@@ -135,14 +135,14 @@ def titled(key: str) -> str:
     return next((rung.title for rung in known([key]) if rung.key == key), key)
 
 
-def second_client(rung: Rung, site: Site, servers: Sequence[str]) -> str:
+def second_client(rung: Rung, site: SiteFile, servers: Sequence[str]) -> str:
     """The server that loads a port of the rung's: one of another node, if the site file names other-rack."""
     if not any(MEASURES[key].beside for key in rung.measures if key in MEASURES):
         return ""
     return servers[-1] if site.other_rack and len(servers) > 2 else rung.client
 
 
-def lacks(measure: Measure, site: Site) -> str:
+def lacks(measure: Measure, site: SiteFile) -> str:
     """Name the software that the image lacks for a measurement; "" if it has all."""
     missing = [name for name in measure.software if name not in site.software]
     return (
@@ -150,7 +150,7 @@ def lacks(measure: Measure, site: Site) -> str:
     )
 
 
-def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
+def skipped(rung: Rung, measure: Measure, site: SiteFile, hosts: list[str]) -> str:
     """Why a measurement is not made on these compute hosts, "" for one that nobody sees; "" if it is."""
     if "" in hosts and (not rung.port or measure.meanwhile):
         return "it runs on compute nodes, which are not seen"
@@ -168,6 +168,6 @@ def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
     return ""
 
 
-def measures(rung: Rung, site: Site) -> list[Measure]:
+def measures(rung: Rung, site: SiteFile) -> list[Measure]:
     """Return the measurements of a rung."""
     return [pinned(site.flavor.vcpus) if key == PINNED else MEASURES[key] for key in rung.measures]

@@ -20,7 +20,7 @@ from acceptance.measure.results import Results, RungResult
 from acceptance.measure.script import GRACE, Run, Script
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh, add_address, netdev_of
 from acceptance.measure.tools import WAIT, Measure, ask_closed, serve_closed, title
-from acceptance.sitefile import Site
+from acceptance.sitefile import SiteFile
 from acceptance.wanted import DPDK_PORT, GENEVE, VF_PORTS
 
 HOST_LENGTH, GUEST_LENGTH = 76, 18
@@ -82,7 +82,7 @@ class Climber:
     """
 
     cloud: Cloud
-    site: Site
+    site: SiteFile
     hosts: dict[str, str]
     nodes: dict[str, Node]
     process: Process
