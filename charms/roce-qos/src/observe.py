@@ -10,12 +10,10 @@ from converge import Finding, Severity, cause
 from converge.finding import RETRIED
 from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
-from hostnic.devices.port import Port, uplink_of
-from hostnic.devices.rdma import RdmaPort
+from hostnic.devices.port import uplink_of
 from hostnic.netlink.dcbdrivers import driver
 from hostnic.network import ovs
 from hostnic.ops import lldp, members
-from hostnic.ops.lldp import DropIn
 from hostnic.ops.marking import number
 from hostnic.system import Link, System, if_told
 from observed import RAW, UNREADABLE, Observed, QosPort, cc_param_path, ecn_attributes
@@ -44,10 +42,26 @@ def observe(
         uplink = uplink_of(links, port.bdf)
         if uplink is None:
             continue
-        paths = [*(cc_param_path(port.bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]
+        attributes = [
+            *(cc_param_path(port.bdf, name) for name in names),
+            *ecn_attributes(uplink.name, priority),
+        ]
         try:
-            drop_in = lldp.drop_in(system, uplink, links, file_of, wanted=speak)
-            seen = _port(system, port, uplink, drop_in, devices, paths)
+            seen = QosPort(
+                port=port,
+                driver=driver(port.driver),
+                mac=uplink.permanent_mac or uplink.mac,
+                mtu=uplink.mtu,
+                number=_number(uplink, port.bdf),
+                distributing=members.is_distributing(system, port.bond, uplink.name) if port.bond else True,
+                carrier=bool(uplink.carrier),
+                dcb=if_told(partial(system.dcb.get, uplink.name), [errno.EOPNOTSUPP]),
+                pause=system.ethtool.pause(uplink.name),
+                rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),
+                cc_params=_values(system, attributes),
+                drop_in=lldp.drop_in(system, uplink, links, file_of, wanted=speak),
+                permanent_mac=uplink.permanent_mac,
+            )
             found.append(_with_defaults(system, seen, findings))
         except OSError as error:
             findings.append(inventory.unreadable(port.bdf, error))
@@ -59,31 +73,6 @@ def observe(
         encap_tos=_encap_tos(system, findings) if ask_ovs else None,
         boot=record.read(system),
         findings=tuple(findings),
-    )
-
-
-def _port(
-    system: System,
-    port: Port,
-    uplink: Link,
-    drop_in: DropIn | None,
-    devices: tuple[RdmaPort, ...],
-    attributes: Iterable[str],
-) -> QosPort:
-    return QosPort(
-        port=port,
-        driver=driver(port.driver),
-        mac=uplink.permanent_mac or uplink.mac,
-        mtu=uplink.mtu,
-        number=_number(uplink, port.bdf),
-        distributing=members.is_distributing(system, port.bond, uplink.name) if port.bond else True,
-        carrier=bool(uplink.carrier),
-        dcb=if_told(lambda: system.dcb.get(uplink.name), [errno.EOPNOTSUPP]),
-        pause=system.ethtool.pause(uplink.name),
-        rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),
-        cc_params=_values(system, attributes),
-        drop_in=drop_in,
-        permanent_mac=uplink.permanent_mac,
     )
 
 
