@@ -39,7 +39,7 @@ from intent import expand, schema
 from apply import ApplyPolicy, Run
 from rest.client import Nvue
 from rest.connection import Access, Credentials
-from rest import Fleet
+from rest.fleet import Fleet
 from settling import Verdict
 ca, text, *pairs = sys.argv[1:]
 fabric = expand.expand(schema.parse(Path(text).read_text()))

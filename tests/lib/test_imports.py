@@ -93,7 +93,8 @@ OPENERS = {
     "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",
     "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
     "charms/cumulus-fabric/src/cli/passwords.py": "SSH to switches that have the factory's password",
-    "charms/cumulus-fabric/src/cli/inputs.py": "reads the files that the command line names",
+    "charms/cumulus-fabric/src/cli/access.py": "reads the credentials that the command line names",
+    "charms/cumulus-fabric/src/cli/inputs.py": "reads and writes the other files that the command line names",
     "lib/charmkit/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""

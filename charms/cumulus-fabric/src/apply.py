@@ -19,9 +19,9 @@ from converge.execute import execute
 from observe import failures
 from output.report import Report, Result
 from plan import Candidate, Change, unplanned
-from rest import Fleet
 from rest.client import CONFIRMED_BY, Nvue, Progress
 from rest.connection import SwitchError
+from rest.fleet import Fleet
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
 from rest.warned import KEEP, overwritten, told

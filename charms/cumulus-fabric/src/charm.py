@@ -38,8 +38,8 @@ from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
 from reports import Kept, Notes, Reports
-from rest import Fleet
 from rest.connection import Access, Credentials
+from rest.fleet import Fleet
 from roce import counters
 from survey import Survey
 from tree.record import NOTHING, Record

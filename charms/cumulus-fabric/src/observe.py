@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from converge import Finding, Severity
-from rest import Fleet
 from rest.client import Nvue
 from rest.connection import LOOK_S, SwitchError
+from rest.fleet import Fleet
 from tree import Tree, get_path
 from tree.record import UNKNOWN, Box
 

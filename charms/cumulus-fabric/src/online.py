@@ -21,10 +21,10 @@ from intent.model import Dialect, Fabric, Role, Switch
 from observe import Observed, SwitchState, failures, observe
 from output.report import Report, Result
 from plan import Candidate, Change, blocking, not_approved, nothing_left
-from rest import Fleet
 from rest.answers import BUSY
 from rest.client import Nvue
 from rest.connection import Access
+from rest.fleet import Fleet
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
 from settling import Also, Check, always, healthy, reachable, returned

@@ -8,8 +8,8 @@ from converge import Finding
 from intent.model import Fabric
 from observe import Observed, SwitchState, observe
 from output.report import BROKEN
-from rest import Fleet
 from rest.connection import Clock, SwitchError
+from rest.fleet import Fleet
 from tree import Tree
 from tree.expected import Expected
 from tree.merge import Goal

@@ -24,9 +24,9 @@ from converge import Finding
 from intent import expand, schema
 from maintenance import Maintenance
 from online import Site
-from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
+from rest.fleet import Fleet
 
 BUSY = ("pending", "apply", "checking", "ays")
 POLICY = ApplyPolicy(600, 60.0, 480.0, announce=lambda line: print(line, file=sys.stderr))

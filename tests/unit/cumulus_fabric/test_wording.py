@@ -5,7 +5,7 @@ import argparse
 import re
 
 import pytest
-from cli import switches, wording
+from cli import arguments, wording
 from cli.__main__ import ONLINE
 from converge import Finding, Plan, Severity
 
@@ -61,6 +61,6 @@ def _arguments() -> set[str]:
     found = set[str]()
     for verb in ONLINE:
         parser = argparse.ArgumentParser()
-        switches.arguments(parser, verb)
+        arguments.arguments(parser, verb)
         found |= {option for action in parser._actions for option in action.option_strings}
     return found

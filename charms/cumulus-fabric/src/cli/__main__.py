@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from audit import audit
 from converge import Severity
@@ -18,11 +19,13 @@ from converge.render import cut_table, findings_as_json
 from intent import expand, numbers, places
 from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
-from rest.connection import Clock
 from yamlfile.values import FileError
 
-from cli import inputs, switches
+from cli import arguments, inputs
 from cli.inputs import UsageError
+
+if TYPE_CHECKING:
+    from rest.connection import Clock
 
 WORKED, WRONG, MISUSED = 0, 1, 2
 ONLINE = {
@@ -36,9 +39,9 @@ ONLINE = {
 }
 
 
-def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
+def main(words: Sequence[str] | None = None, clock: "Clock" = time) -> int:
     """Run one command and return its exit status."""
-    options = _parser().parse_args(arguments, argparse.Namespace(clock=clock))
+    options = _parser().parse_args(words, argparse.Namespace(clock=clock))
     try:
         options.text = inputs.intent(options.intent)
         file = "standard input" if options.intent == "-" else options.intent
@@ -72,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 
     checks = verbs.add_parser("audit", parents=[common], help="what is wrong with the intent")
     checks.add_argument("--format", choices=("table", "json"), default="table")
-    switches.all_rows(checks)
+    arguments.all_rows(checks)
 
     picture_ = verbs.add_parser("show", parents=[common], help="the fabric as text, or as a picture")
     picture_.add_argument("--format", choices=("text", "svg"), default="text")
@@ -91,18 +94,18 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     words = "the certificates of the switches, for --pins"
-    switches.arguments(verbs.add_parser("pins", parents=[common, one], help=words), "pins")
+    arguments.arguments(verbs.add_parser("pins", parents=[common, one], help=words), "pins")
     words = "give the switches that have the factory's password a new one, typed at the terminal"
-    switches.arguments(
+    arguments.arguments(
         verbs.add_parser("first-password", parents=[common, one], help=words), "first-password"
     )
     for verb, words in ONLINE.items():
-        switches.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
+        arguments.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
     return parser
 
 
 def _render(options: argparse.Namespace, fabric: Fabric) -> bool:
-    chosen = switches.chosen(fabric, options.switch)
+    chosen = arguments.chosen(fabric, options.switch)
     written = {switch.name: _written(options, fabric, switch) for switch in chosen}
     print(formats.together(written, options.format, indent=2), end="")
     return True
@@ -124,7 +127,7 @@ def _audit(options: argparse.Namespace, fabric: Fabric) -> bool:
         print(json.dumps(findings_as_json(found), indent=2))
     elif found:
         rows = [(each.severity.name.lower(), each.subject, each.what, each.remedy) for each in found]
-        print(cut_table(("severity", "path", "finding", "remedy"), rows, switches.most(options), "findings"))
+        print(cut_table(("severity", "path", "finding", "remedy"), rows, arguments.most(options), "findings"))
     else:
         print("No finding: the intent can be applied.")
     return all(each.severity < Severity.BLOCKED for each in found)
@@ -141,14 +144,19 @@ def _fix_numbers(options: argparse.Namespace, fabric: Fabric) -> bool:
     return True
 
 
+def _with_switches(options: argparse.Namespace, fabric: Fabric) -> bool:
+    from cli import switches  # HTTP and TLS take longer to load than all that the other verbs need
+
+    special = {"pins": switches.show_pins, "first-password": switches.first_password}
+    return special.get(options.verb, switches.run)(options, fabric)
+
+
 _VERBS: dict[str, Callable[[argparse.Namespace, Fabric], bool]] = {
     "render": _render,
     "audit": _audit,
     "show": _show,
     "fix-numbers": _fix_numbers,
-    "pins": switches.show_pins,
-    "first-password": switches.first_password,
-    **dict.fromkeys(ONLINE, switches.run),
+    **dict.fromkeys(("pins", "first-password", *ONLINE), _with_switches),
 }
 """The function of each verb, which returns whether it went well."""
 

@@ -14,21 +14,22 @@ from audit import audit
 from audit.foreign import Ownership, named
 from config import least_confirm
 from converge import Finding, Plan, Severity
-from converge.render import ALL, MOST, cut, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge.render import ALL, cut, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 from intent import pins, places
 from intent.model import Fabric, Switch
 from maintenance import Maintenance
-from names import cut_off, unknown_switch, without_address
+from names import cut_off, without_address
 from output.report import Report, Result
 from plan import not_approved
-from rest import MAX_PARALLEL, in_parallel
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
+from rest.fleet import in_parallel
 from standalone import scripts
 from tree.record import NOTHING, Record
 
-from cli import inputs, wording
+from cli import access, inputs, wording
+from cli.arguments import chosen, most, require_known
 from cli.inputs import UsageError
 
 if TYPE_CHECKING:
@@ -37,71 +38,6 @@ if TYPE_CHECKING:
 MAINTENANCE = ("drain", "undrain", "decommission")
 NOW = "audit --all and verify --all show what still differs"
 """The commands that show more than the first rows after a change: --all would mean a second change."""
-
-
-def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Add the arguments of the verb."""
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="for a request (30)")
-    parser.add_argument(
-        "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
-    )
-    all_rows(parser)
-    if verb == "pins":
-        return
-    if verb == "first-password":
-        parser.add_argument(
-            "--known-hosts", default="~/.ssh/known_hosts", metavar="FILE", help="(~/.ssh/known_hosts)"
-        )
-        return
-    words = f"{inputs.CREDENTIALS} ({places.CREDENTIALS})"
-    parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
-    parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
-    parser.add_argument(
-        "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"
-    )
-    words = f"the same for many: what the verb pins prints ({places.PINS} without --ca and --pin)"
-    parser.add_argument("--pins", metavar="FILE", help=words)
-    parser.add_argument(
-        "--record", default="", metavar="FILE", help="the record of what was made and drained"
-    )
-    if verb in ("plan", "apply"):
-        parser.add_argument("--remove", default="", metavar="NAMES", help="foreign objects to remove")
-        parser.add_argument(
-            "--replaced", action="append", default=[], metavar="NAME", help="another device; repeatable"
-        )
-    if verb in ("plan", "apply"):
-        parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
-    if verb != "verify":
-        parser.add_argument("--order", choices=("all", "role"), default="all", help="order after the canary")
-    if verb in ("plan", "verify"):
-        parser.add_argument("--format", choices=("table", "json"), default="table")
-        return
-    parser.add_argument(
-        "--confirm", type=int, default=300, metavar="SECONDS", help="until a switch reverts it (300)"
-    )
-    parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="until all is up (90)")
-    if verb != "undrain":
-        parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose their network")
-    if verb in ("apply", "rollback"):
-        parser.add_argument("--plan", default="", metavar="DIGEST", help=f"{verb} only by this plan")
-    if verb == "apply":
-        parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
-
-
-def all_rows(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for tables that are not cut."""
-    parser.add_argument("--all", action="store_true", help=f"all rows of a table; default: the first {MOST}")
-
-
-def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
-    """The switches of these names, or all. Raises UsageError if the fabric has no such switch."""
-    _known(fabric, names, "--switch")
-    return [switch for switch in fabric.switches if not names or switch.name in names]
-
-
-def _known(fabric: Fabric, names: Sequence[str], argument: str) -> None:
-    if wrong := unknown_switch(fabric, names, argument):
-        raise UsageError(wrong.sentence())
 
 
 def run(options: argparse.Namespace, fabric: Fabric) -> bool:
@@ -114,10 +50,10 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
             runs = f"{typed.name} runs {typed.platform}"
             raise UsageError(f"--switch: {runs}, for which there is no {options.verb}")
     if options.verb in ("plan", "apply") and options.canary:
-        _known(fabric, [options.canary], "--canary")
+        require_known(fabric, [options.canary], "--canary")
     if options.parallel < 1:
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
-    credentials = inputs.credentials(options.credentials)
+    credentials = access.credentials(options.credentials)
     # The others show the hosts' other legs, and the far ends of links; a plan without NVUE is that of all.
     typed_only = len(scripts.switches(fabric, names)) == len(names)
     everywhere = options.verb in ("verify", *MAINTENANCE) or (options.verb == "plan" and typed_only)
@@ -142,11 +78,6 @@ def _shown(options: argparse.Namespace, plan: Plan[Any]) -> str:
     digests = [each for each in plan.findings if each.subject == "digest"]
     rest = replace(plan, findings=tuple(each for each in plan.findings if each not in digests))
     return "\n\n".join((plan_as_table(rest, most(options)), *(each.sentence() for each in digests)))
-
-
-def most(options: argparse.Namespace) -> int | None:
-    """How many rows a table has at most."""
-    return None if options.all else MOST
 
 
 def _verify(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
@@ -274,8 +205,8 @@ def _pins(options: argparse.Namespace, fabric: Fabric) -> dict[str, str]:
         kept, more = pins.given(text, options.pin)
     except InvalidValue as error:
         raise UsageError(f"{error.where}: {error.shown} is not allowed; give {error.allowed}") from None
-    _known(fabric, list(kept), "--pins" if options.pins else f"--pins {file}")
-    _known(fabric, list(more), "--pin")
+    require_known(fabric, list(kept), "--pins" if options.pins else f"--pins {file}")
+    require_known(fabric, list(more), "--pin")
     return kept | more
 
 
@@ -329,7 +260,7 @@ def first_password(options: argparse.Namespace, fabric: Fabric) -> bool:
     from cli import passwords  # only this needs SSH
 
     switches = _with_nvue(options, fabric)
-    password = inputs.new_password(passwords.USER, passwords.FACTORY)
+    password = access.new_password(passwords.USER, passwords.FACTORY)
     keys = options.known_hosts
     doors = {
         name: passwords.Door(each.management, password, keys, options.timeout)
@@ -371,15 +302,15 @@ def _site(
     credentials: Credentials,
 ) -> online.Site:
     _addressed(fabric, names)
-    access = _access(options, credentials, inputs.authorities(options.ca), _pins(options, fabric))
+    way = _access(options, credentials, access.authorities(options.ca), _pins(options, fabric))
     known = inputs.record(getattr(options, "record", ""))
     replaced = getattr(options, "replaced", ())
-    _known(fabric, replaced, "--replaced")
+    require_known(fabric, replaced, "--replaced")
     ownership = Ownership.of(known, named(getattr(options, "remove", "")), replaced)
     typed = {each.name: scripts.script_for(fabric, each).typed for each in scripts.switches(fabric)}
     return online.Site(
         fabric,
-        online.fleet(fabric, access, options.parallel),
+        online.fleet(fabric, way, options.parallel),
         tuple(audit(fabric)),
         ownership,
         typed,

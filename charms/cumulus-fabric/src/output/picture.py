@@ -7,7 +7,7 @@ one that an apply would take.
 """
 
 from collections.abc import Iterator, Sequence
-from xml.sax.saxutils import escape
+from html import escape
 
 from converge import Severity
 from intent import ports
@@ -74,7 +74,7 @@ class _Picture:
         size = f'viewBox="0 0 {self.width:g} {height:g}" width="{self.width:g}" height="{height:g}"'
         font = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="11"'
         yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>'
-        yield f"<title>Fabric {escape(self.fabric.name)}</title>"
+        yield f"<title>Fabric {escape(self.fabric.name, quote=False)}</title>"
         yield f'<rect width="{self.width:g}" height="{height:g}" fill="{PAPER}"/>'
         yield from self._heading()
         for rack in self.fabric.racks:
@@ -229,7 +229,7 @@ def _text(
     weight = ' font-weight="bold"' if bold else ""
     place = f'x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size:g}"{weight} fill="{colour}"'
     place += f' stroke="{PAPER}" stroke-width="3" paint-order="stroke"' if halo else ""
-    return f"<text {place}>{escape(text)}</text>"
+    return f"<text {place}>{escape(text, quote=False)}</text>"
 
 
 def _line(
@@ -246,4 +246,4 @@ def _line(
     ends = f'x1="{x:g}" y1="{y:g}" x2="{far_x:g}" y2="{far_y:g}"'
     dashes = ' stroke-dasharray="3 3"' if dashed else ""
     line = f'<line {ends} stroke="{colour}" stroke-width="{width:g}"{dashes}>'
-    return f"{line}<title>{escape(title)}</title></line>"
+    return f"{line}<title>{escape(title, quote=False)}</title></line>"

@@ -13,9 +13,9 @@ from converge import render
 from fuzz import NIGHTLY
 from lab.nvue import merge
 from online import Site
-from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access, Credentials
+from rest.fleet import Fleet
 from survey import Survey
 from tree import record
 from tree.expected import Expected

@@ -14,9 +14,10 @@ from lab.nvue.fabric import Fabric as Wires
 from lab.nvue.fabric import HostPort
 from lab.nvue.factory import factory
 from online import Site
-from rest import MAX_PARALLEL, Fleet, T
+from rest import MAX_PARALLEL
 from rest.client import Nvue
 from rest.connection import Access, Connection, Credentials, SwitchError
+from rest.fleet import Fleet, T
 from tree import render
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"

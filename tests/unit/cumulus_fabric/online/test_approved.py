@@ -11,7 +11,7 @@ from lab.nvue.rest import Reply
 from lab.nvue.trees import diff
 from online import Site
 from plan import unplanned
-from rest import Fleet
+from rest.fleet import Fleet
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.small import CHANGED, SMALL
 from unit.cumulus_fabric.online.test_charm_actions import with_storage

@@ -11,12 +11,12 @@ from typing import Any
 import online
 import pytest
 from bench import fabric as bench
-from cli import switches
+from cli import arguments
 from intent import expand
 from intent.model import Fabric
 from lab.nvue import Fault
-from rest import Fleet
 from rest.connection import Access
+from rest.fleet import Fleet
 from unit.cumulus_fabric.online.shell import Shell
 from unit.cumulus_fabric.online.site import InTurn, rack
 from unit.cumulus_fabric.online.test_cli import digest_in
@@ -77,7 +77,7 @@ def test_a_plan_ends_with_its_digest_although_steps_and_findings_are_cut(
     whole = many("plan", "--all")[1]
     assert "more" not in whole
     assert digest_in(out) == digest_in(whole)
-    monkeypatch.setattr(switches, "MOST", 20)
+    monkeypatch.setattr(arguments, "MOST", 20)
     short = many("plan")[1]
     assert "\n44 more steps: --all shows them\n" in short
     assert re.findall(r"^(\d+) more findings: --all shows them$", short, re.MULTILINE) == ["16"]
@@ -89,7 +89,7 @@ def test_the_switches_of_an_apply_come_worst_first_and_the_rest_is_asked_with_wh
     many: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many.rack.servers["Leaf9-1"].inject(Fault("hang", times=0, call="confirm"))
-    monkeypatch.setattr(switches, "MOST", 20)
+    monkeypatch.setattr(arguments, "MOST", 20)
     status, out, _ = many("apply")
     lines = out.splitlines()
     assert status == 1

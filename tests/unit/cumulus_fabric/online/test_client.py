@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from lab.nvue import Fault, Server, SimulatedTime, Wire
 from lab.nvue.faults import ENDLESS, KINDS
-from rest import Fleet
 from rest.client import Nvue, Progress
 from rest.connection import MOST, RETRY_DELAYS_S, Access, Credentials, SwitchError
+from rest.fleet import Fleet
 from unit.cumulus_fabric.online.site import PASSWORD
 
 

@@ -11,8 +11,8 @@ from apply import ApplyPolicy
 from lab.nvue.factory import HOSTNAME, factory
 from online import Site
 from output.report import BROKEN
-from rest import Fleet
 from rest.connection import Access, Credentials
+from rest.fleet import Fleet
 from unit.cumulus_fabric.fabrics import SIX, fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
 from unit.cumulus_fabric.online.small import SMALL, small

@@ -12,8 +12,8 @@ from lab.nvue import Issue
 from lab.nvue.faults import Fault
 from maintenance import CONVERGENCE_S, Maintenance
 from output.report import Report
-from rest import Fleet
 from rest.client import Nvue
+from rest.fleet import Fleet
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import (
     BOTH,

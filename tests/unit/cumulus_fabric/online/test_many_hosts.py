@@ -18,8 +18,8 @@ from intent import expand
 from intent.model import Fabric
 from lab.juju.hooktools import Controller, Ran
 from lab.modelled import FakeHost
-from rest import Fleet
 from rest.connection import Access
+from rest.fleet import Fleet
 from tree import foreign, leaves
 from tree.merge import Goal
 from unit.cumulus_fabric.fabrics import CHARM

@@ -14,7 +14,7 @@ from intent.model import Fabric, Role
 from lab.nvue.factory import factory
 from lab.nvue.trees import merge
 from online import Site
-from rest import Fleet
+from rest.fleet import Fleet
 from unit.cumulus_fabric.fabrics import data, fabric
 from unit.cumulus_fabric.online.drained import runs, work
 from unit.cumulus_fabric.online.site import Rack, rack

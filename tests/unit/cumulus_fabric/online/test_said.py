@@ -14,8 +14,8 @@ from lab.juju.alone import Alone, context
 from lab.modelled import FakeHost
 from lab.nvue import SimulatedTime
 from ops import testing
-from rest import Fleet
 from rest.client import Nvue
+from rest.fleet import Fleet
 from unit.cumulus_fabric.online.unit import METADATA, of_one_type
 from unit.said import Fresh, OnAMachineWithoutConnectX
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from converge import Severity
 from lab.nvue import Certificate, Fault, Server
-from rest import Fleet
 from rest.answers import MAX_VALUES, read
 from rest.client import Nvue
 from rest.connection import LOOK_S, MOST, Access, Credentials, SwitchError
+from rest.fleet import Fleet
 from rest.history import earlier
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import PASSWORD, USER, InTurn, Rack, rack

@@ -18,9 +18,9 @@ from lab.juju.alone import Alone, context
 from lab.modelled import FakeHost
 from lab.nvue import Certificate
 from ops import testing
-from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
+from rest.fleet import Fleet
 from unit.cumulus_fabric.fabrics import data
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, TAKES, Rack, rack
