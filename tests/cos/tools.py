@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.host import HostError, cache, install_command
+from lab import store
+from lab.host import HostError, install_command
 from lab.image import locked
 
 PACKAGES = {
@@ -39,8 +40,8 @@ def tool(name: str) -> Path:
     package, program = PACKAGES[name], PROGRAMS.get(name, name)
     if installed := shutil.which(program) or shutil.which(name):
         return Path(installed)
-    home = cache() / f"package-{package}"
-    with locked(cache() / f"package-{package}.lock"):
+    home = store.folder() / f"package-{package}"
+    with locked(store.folder() / f"package-{package}.lock"):
         if not home.exists():
             _fetch(package, home)
     return home / "usr/bin" / program

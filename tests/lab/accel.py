@@ -11,11 +11,13 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from lab import host
+from lab import store
 from lab.image import Image
 from lab.progress import Step
 
 KVM = ["-accel", "kvm", "-cpu", "max"]
+FAST = "it works: guests run as fast as this machine"
+SLOW = "guests are emulated, and take several times as long"
 PARALLEL_SINCE = (8, 1)
 """The first QEMU whose emulated processors may run side by side.
 
@@ -58,12 +60,24 @@ def qemu_version() -> str:
 def accelerator(image: Image) -> list[str]:
     """QEMU's arguments for the accelerator that works on this host."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        _say_why_not()
         return _emulation()
-    answer = host.cache() / "kvm"
+    answer = store.folder() / "kvm"
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     if not answer.exists() or not answer.read_text().startswith(boot):
         with Step("Trying KVM") as step:
             works = _starts(image)
-            step.note("works" if works else "no guest starts with it here; emulated ones take longer")
+            step.note(FAST if works else f"no guest starts with it here: {SLOW}")
         answer.write_text(f"{boot} {'yes' if works else 'no'}")
     return KVM if answer.read_text().endswith("yes") else _emulation()
+
+
+@cache
+def _say_why_not() -> None:
+    """Once, that guests are emulated although nobody has tried KVM."""
+    with Step("Trying KVM") as step:
+        if Path("/dev/kvm").exists():
+            change = "for KVM run sudo usermod -aG kvm $USER, and log in again"
+            step.note(f"this user may not open /dev/kvm: {SLOW}; {change}")
+        else:
+            step.note(f"this machine has no /dev/kvm: {SLOW}")

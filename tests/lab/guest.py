@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab import code, host, iommu, qemu
+from lab import code, host, iommu, qemu, store
 from lab.accel import accelerator, qemu_version
 from lab.cable import Nic
 from lab.channel import Agent, ChannelError, Monitor
@@ -112,9 +112,9 @@ class Guest:
     def __enter__(self) -> "Guest":
         self._image_lock = self._image.kernel.open()
         fcntl.flock(self._image_lock, fcntl.LOCK_SH)
-        with locked(host.cache() / "guests.lock"):  # else one sweeps another's, made and not yet locked
+        with locked(store.folder() / "guests.lock"):  # else one sweeps another's, made and not yet locked
             host.sweep_guests()
-            self.directory = Path(tempfile.mkdtemp(prefix="guest-", dir=host.cache()))
+            self.directory = Path(tempfile.mkdtemp(prefix="guest-", dir=store.folder()))
             self._directory_lock = (self.directory / "lock").open("w")
             fcntl.flock(self._directory_lock, fcntl.LOCK_SH)
         self.console = self.directory / "console.log"
@@ -195,7 +195,7 @@ class Guest:
                 if failed := self.run(FAILED).stdout:
                     raise GuestError(f"not a boot to start from:\n{failed}")
             except GuestError as problem:
-                kept = host.cache() / f"first-boot-{self.release.name}-{self._name}.log"
+                kept = store.folder() / f"first-boot-{self.release.name}-{self._name}.log"
                 shutil.copy(self.console, kept)
                 raise GuestError(f"{problem}\nThe guest's console is kept in {kept}.") from problem
             self.run(f"umount -q {code.MOUNTED}; sync && echo 3 >/proc/sys/vm/drop_caches")
@@ -357,6 +357,8 @@ class Guest:
                 boot = ["/usr/bin/systemctl", "is-system-running", "--wait"]
                 booting.run(boot, None, ENVIRONMENT, BOOT)
         except ChannelError as problem:
+            for ours in (agent, monitor):
+                ours.close()
             messages = (self.directory / "qemu.log").read_text(errors="replace")
             raise GuestError(f"the guest did not start: {problem}\n{messages}{self.tail()}") from problem
         self._agent = booting

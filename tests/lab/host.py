@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test machine's prerequisites: tools from the distribution, a cache directory, KVM or not."""
+"""The test machine's prerequisites: tools from the distribution, and no guests of killed runs."""
 
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from lab import store
 from lab.patience import Patience
 from lab.progress import Step
 
@@ -29,6 +31,11 @@ LOCKED = 1800.0
 """Seconds for which another apt or dpkg may hold its locks."""
 PAUSE = 3.0
 """Seconds between two looks at them."""
+HELD = re.compile(
+    r"Could not get lock (?P<lock>\S*[^\s.])"
+    r"(?:\. It is held by process (?P<process>\d+) \((?P<name>[^)\n]*)\))?"
+)
+"""apt's words for a lock that another process holds, which it names since 1.9.11 if it sees it."""
 
 
 # Where chroot and mke2fs are; Debian's users do not have it on their PATH.
@@ -39,33 +46,18 @@ class HostError(RuntimeError):
     """The host lacks something; the message is one sentence that says what to do."""
 
 
-def cache() -> Path:
-    """Directory for images, outside the source tree."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    path = Path(base) / "charmed-ovn-offload"
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-KEEP = 2
-"""Files of earlier recipes that stay in the cache besides the current one: other trees of this host
-may be in the middle of a run with them."""
-
-
-def earlier(pattern: str, current: Path | None = None) -> list[Path]:
-    """List the files that the cache may drop: all that match `pattern` but `current` and the newest few."""
-    found = [path for path in cache().glob(pattern) if path != current]
-    return sorted(found, key=lambda path: path.stat().st_mtime)[:-KEEP]
-
-
 def _present(tool: str) -> bool:
     return Path(tool).exists() if tool.startswith("/") else shutil.which(tool) is not None
 
 
+def _tools() -> dict[str, str]:
+    """The programs and files that this user needs, and the package of each."""
+    return TOOLS if os.geteuid() == 0 else {**TOOLS, **USER_TOOLS}
+
+
 def missing_packages() -> list[str]:
     """Distribution packages to install before an image can be built and booted."""
-    tools = TOOLS if os.geteuid() == 0 else {**TOOLS, **USER_TOOLS}
-    return sorted({package for tool, package in tools.items() if not _present(tool)})
+    return sorted({package for tool, package in _tools().items() if not _present(tool)})
 
 
 def install_command(packages: list[str]) -> str:
@@ -89,14 +81,21 @@ def require() -> None:
     prefix = [] if os.geteuid() == 0 else ["sudo"] if sys.stdin.isatty() else ["sudo", "-n"]
     if prefix and not _present("sudo"):
         raise HostError(f"Missing on this host: {', '.join(packages)}. Install them as root and start again.")
-    install = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    # LC_ALL: a held lock is known by apt's words for it.
+    install = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "apt-get", "-qq"]
     with Step(f"Installing {', '.join(packages)}") as step:
         updated = _unlocked([*install, "update"], step)
         done = _unlocked([*install, "install", "-y", "--no-install-recommends", *packages], step)
+        reason = (done.stderr or updated.stderr).strip().splitlines()
         if done.returncode != 0:
-            reason = (done.stderr or updated.stderr).strip().splitlines()
             raise HostError(
                 f"Missing on this host, run: {command} ({reason[-1] if reason else 'apt-get failed'})"
+            )
+        if missing := missing_packages():
+            tools = ", ".join(tool for tool, package in _tools().items() if package in missing)
+            raise HostError(
+                f"apt-get has installed {', '.join(missing)}, and there still is no {tools}; "
+                f"run: {install_command(missing)}"
             )
 
 
@@ -109,15 +108,35 @@ def _unlocked(command: list[str], step: Step) -> subprocess.CompletedProcess[str
     patience = Patience(LOCKED)
     while True:
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode == 0 or "Could not get lock" not in done.stderr or patience.over():
+        held = HELD.search(done.stderr)
+        if done.returncode == 0 or not held or patience.over():
+            step.note("")
             return done
-        step.note("waits for another apt or dpkg to end")
+        step.waits(_holder(held))
         time.sleep(PAUSE)
+
+
+def _holder(held: re.Match[str]) -> str:
+    """Who holds a lock of apt or dpkg, since when it runs, and which lock."""
+    who, since = "another apt or dpkg", ""
+    if held["process"]:
+        who = f"{held['name']} (process {held['process']})"
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it may have ended since apt has looked
+            began = time.time() - _age(int(held["process"]))
+            since = f", which runs since {time.strftime('%H:%M:%S', time.localtime(began))}"
+    return f"waits for {who}{since}, to release {held['lock']}"
+
+
+def _age(process: int) -> float:
+    """Seconds for which a process has run (proc_pid_stat(5), field 22)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    uptime = float(Path("/proc/uptime").read_text().split()[0])
+    return uptime - int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def sweep_guests() -> None:
     """Remove directories of guests that a killed run left; a living one holds a lock on its own."""
-    for directory in cache().glob("guest-*"):
+    for directory in store.folder().glob("guest-*"):
         with contextlib.suppress(OSError), (directory / "lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(directory)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import host
+from lab import host, store
 from lab.progress import Step
 from lab.releases import RELEASES, SWITCHES, Release
 
@@ -97,7 +97,7 @@ def run(step: Step, command: list[str], env: dict[str, str] | None = None) -> No
 
 
 def _base(release: Release) -> Path:
-    return host.cache() / f"base-{release.name}-{digest([release.suite, *release.packages])}.tar"
+    return store.folder() / f"base-{release.name}-{digest([release.suite, *release.packages])}.tar"
 
 
 def _asked() -> list[str]:
@@ -120,7 +120,7 @@ def choose() -> list[str]:
     if not _asked():
         host.require()
         try:
-            with locked(host.cache() / f"{usual.name}.lock"):
+            with locked(store.folder() / f"{usual.name}.lock"):
                 base(usual)
         except host.HostError as problem:
             why = str(problem).strip().splitlines()[-1]
@@ -143,10 +143,10 @@ def base(release: Release) -> Path:
     path = _base(release)
     if path.exists():
         return path
-    for old in host.earlier(f"base-{release.name}-*.tar"):
+    for old in store.earlier(f"base-{release.name}-*.tar"):
         old.unlink()
     with (
-        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
+        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=store.folder()) as work,
         Step(f"{release.title}: installing packages into a new base system") as step,
     ):
         partial = Path(work) / "base.tar"
@@ -166,13 +166,13 @@ def base(release: Release) -> Path:
 
 def _python_packages(release: Release) -> Path:
     """Pinned Python packages for the release's own Python, whatever the host's is."""
-    path = host.cache() / f"python-{release.python}-{digest([REQUIREMENTS])}"
+    path = store.folder() / f"python-{release.python}-{digest([REQUIREMENTS])}"
     if path.exists():
         return path
-    for old in host.earlier(f"python-{release.python}-*"):
+    for old in store.earlier(f"python-{release.python}-*"):
         shutil.rmtree(old)
     with (
-        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
+        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=store.folder()) as work,
         Step(f"Python packages for the guest's Python {release.python}") as step,
     ):
         partial = Path(work) / "packages"
@@ -229,7 +229,7 @@ def _assemble(release: Release, target: Path) -> None:
 
 def _prune(release: Release, current: Path) -> None:
     """Drop old images that no guest uses; a guest holds a shared lock on its image's kernel."""
-    for path in host.earlier(f"image-{release.name}-*/image.qcow2", current / "image.qcow2"):
+    for path in store.earlier(f"image-{release.name}-*/image.qcow2", current / "image.qcow2"):
         with (path.parent / "vmlinuz").open() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -247,9 +247,9 @@ def image(name: str) -> Image:
     """
     release = RELEASES[name]
     host.require()
-    with locked(host.cache() / f"{release.name}.lock"):
+    with locked(store.folder() / f"{release.name}.lock"):
         key = digest([repr(release), *release.packages, REQUIREMENTS, *_tree(FILES), *_card_sources()])
-        target = host.cache() / f"image-{release.name}-{key}"
+        target = store.folder() / f"image-{release.name}-{key}"
         if not target.exists():
             _assemble(release, target)
         os.utime(target)

@@ -11,6 +11,12 @@ from lab import iommu
 from lab.cable import WIRES, Nic
 from lab.process import die_with_parent
 
+UNHURRIED = "systemd.service_watchdogs=no udev.event_timeout=7200"
+"""Limits of systemd that count the wall clock, while a busy host gives a guest little of its processor: the
+watchdogs of udevd, networkd and journald (three minutes), and udev's time for one event, such as that which
+loads the card's module. The lab's own limits (lab.patience) end a guest that hangs. Those for the start of
+units are in images/root/etc/systemd/system.conf.d."""
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -82,7 +88,7 @@ class Machine:
         wired = " lab.wires" if any(nic.mac in WIRES for nic in self.nics) else ""
         groups = f" {iommu.PARAMETERS}" if self.with_iommu else ""
         return (
-            "root=/dev/vda rw console=ttyS0 quiet panic=-1 systemd.show_status=false "
+            f"root=/dev/vda rw console=ttyS0 quiet panic=-1 systemd.show_status=false {UNHURRIED} "
             # What costs time under emulation and protects nothing here.
             "mitigations=off random.trust_cpu=on audit=0 nowatchdog lsm=capability rodata=off nokaslr "
             f"cryptomgr.notests no_timer_check{cold_start}{wired}{groups}"

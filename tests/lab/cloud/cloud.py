@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab import host
+from lab import host, store
 from lab.cable import Nic
 from lab.cloud import root, translate
 from lab.cloud.addresses import CONTROLLER
@@ -53,7 +53,7 @@ class Cloud:
         root.require()
         base = root.root()
         state = root.state(base)
-        with locked(host.cache() / "cloud-state.lock"):
+        with locked(store.folder() / "cloud-state.lock"):
             if not state.exists():
                 self._initialize(base, state)
 

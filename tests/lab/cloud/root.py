@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lab import host
+from lab import host, store
 from lab.cloud.configuration import RABBIT_URL, database
 from lab.image import digest, locked, run
 from lab.progress import Step
@@ -87,13 +87,13 @@ def root() -> Path:
         HostError: the host lacks a tool, or a build step failed.
 
     """
-    with locked(host.cache() / "cloud-root.lock"):
-        path = host.cache() / f"cloud-root-{digest([*PACKAGES, *_HOOKS])}"
+    with locked(store.folder() / "cloud-root.lock"):
+        path = store.folder() / f"cloud-root-{digest([*PACKAGES, *_HOOKS])}"
         if not path.exists():
             _remove("cloud-root-*/")
             _remove("cloud-state-*.tar")
             with (
-                tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
+                tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=store.folder()) as work,
                 Step("OpenStack: installing packages into a new base system") as step,
             ):
                 archive, tree = Path(work) / "root.tar", Path(work) / "root"
@@ -114,8 +114,8 @@ def root() -> Path:
 
 def disk(base: Path) -> Path:
     """The root as a file system for compute nodes, labelled `cloud`; made now unless the cache has it."""
-    path = host.cache() / f"{base.name.replace('root', 'disk')}.ext4"
-    with locked(host.cache() / "cloud-disk.lock"):
+    path = store.folder() / f"{base.name.replace('root', 'disk')}.ext4"
+    with locked(store.folder() / "cloud-disk.lock"):
         if not path.exists():
             _remove("cloud-disk-*.ext4")
             partial = path.with_suffix(".partial")
@@ -131,7 +131,7 @@ def state(base: Path) -> Path:
     sources = [HERE / name for name in STATE_SOURCES]
     # What Nova's cell says of the database and of RabbitMQ.
     cell = database("nova"), RABBIT_URL
-    return host.cache() / f"cloud-state-{digest([base.name, *cell, *sources])}.tar"
+    return store.folder() / f"cloud-state-{digest([base.name, *cell, *sources])}.tar"
 
 
 def forget_states() -> None:
@@ -140,7 +140,7 @@ def forget_states() -> None:
 
 
 def _remove(pattern: str) -> None:
-    for old in host.earlier(pattern):
+    for old in store.earlier(pattern):
         if old.is_dir() and OUTER:
             subprocess.run([*OUTER, "rm", "-rf", "--one-file-system", str(old)], check=True)
         elif old.is_dir():

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import host
+from lab import host, store
 from lab.image import base, digest, locked
 from lab.progress import Step
 from lab.releases import RELEASES
@@ -44,7 +44,7 @@ def ovn() -> Path:
 
     """
     host.require()
-    with locked(host.cache() / f"{RELEASE.name}.lock"):
+    with locked(store.folder() / f"{RELEASE.name}.lock"):
         return _cached(f"ovn-{digest([RELEASE.name, WRAPPER, *PROGRAMS])}", _unpack)
 
 
@@ -65,7 +65,7 @@ def _unpack(target: Path) -> None:
 def neutron() -> Path:
     """The virtual environment with Neutron and Nova."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    with locked(host.cache() / "neutron.lock"):
+    with locked(store.folder() / "neutron.lock"):
         return _cached(f"neutron-{version}-{digest([REQUIREMENTS, sys.base_prefix])}", _install)
 
 
@@ -84,11 +84,11 @@ def _install(target: Path) -> None:
 
 def _cached(name: str, make: Callable[[Path], None]) -> Path:
     """A folder of the cache, made now if it is not there; older ones of its kind are removed."""
-    path = host.cache() / name
+    path = store.folder() / name
     whole = path / "complete"
     if whole.exists():
         return path
-    for old in host.cache().glob(f"{name.rpartition('-')[0]}-*"):
+    for old in store.folder().glob(f"{name.rpartition('-')[0]}-*"):
         shutil.rmtree(old)
     # In place, since scripts of a virtual environment have its path in them.
     make(path)

@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 
-from lab import host
+from lab import store
 from lab.image import digest, locked
 from lab.neutron import configuration, install
 from lab.neutron.processes import Processes, ServiceError
@@ -99,8 +99,8 @@ class Services:
     def _tables(self) -> Path:
         """An SQLite file with Neutron's empty tables, made once."""
         key = digest([self._python.parents[1].name, SCHEMA])
-        path = host.cache() / f"neutron-tables-{key}.sqlite"
-        with locked(host.cache() / "neutron-tables.lock"):
+        path = store.folder() / f"neutron-tables-{key}.sqlite"
+        with locked(store.folder() / "neutron-tables.lock"):
             if not path.exists():
                 partial = path.with_suffix(".partial")
                 partial.unlink(missing_ok=True)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from lab.accel import accelerator
 from lab.cable import Nic
 from lab.cloud import node, root
 from lab.cloud.cloud import Cloud
-from lab.guest import Guest
+from lab.guest import Guest, GuestError
 from lab.image import image, named
 from lab.rack import layout, ovn
 from lab.rack.controller import Controller
@@ -86,7 +87,7 @@ def rack(deployment: Deployment, spare: int = 0, *, cloud: bool = False) -> Iter
     # Not in the machines' threads: Ctrl-C would end one thread's build there, and the next begin it anew.
     image(SWITCHES)
     release = SWITCHES if cloud else named()
-    image(release)
+    accelerator(image(release))
     more: dict[str, Any] = {}
     if cloud:
         Cloud().prepare()
@@ -115,7 +116,7 @@ def _rack(
     floor = Floor(machines.values(), lambda: None)
     try:
         # With progress of its own, and before the display: the cache mostly has it.
-        floor.each("", dict.fromkeys(machines, Guest.prepare), FIRST_BOOTS)
+        boot_first(floor)
         display = Display(machines)
         controller = Controller(deployment, floor, place)
         floor.tick = lambda: (controller.due(), display.tick())
@@ -125,6 +126,33 @@ def _rack(
         yield Rack(deployment, floor, controller, display, count, control)
     finally:
         floor.stop()
+
+
+def boot_first(floor: Floor) -> None:
+    """Do the first boots that the cache lacks, side by side.
+
+    One that fails ends none of the others: the cache keeps them, and the next run goes on from there.
+
+    Raises:
+        GuestError: of those that failed, what each says.
+        TimeoutError: it took too long.
+
+    """
+    failed: dict[str, Exception] = {}
+    waiting = set(floor.machines)
+
+    def ended(name: str, error: Any) -> None:
+        waiting.remove(name)
+        if isinstance(error, Exception):
+            failed[name] = error
+
+    for name, machine in floor.machines.items():
+        one = partial(ended, name)
+        machine.queue.append(Job("", Guest.prepare, then=one, failed=one))
+    if not floor.work(lambda: not waiting, FIRST_BOOTS):
+        raise TimeoutError(f"no first boot within {FIRST_BOOTS} s: {', '.join(sorted(waiting))}")
+    if failed:
+        raise GuestError("\n".join(f"{name}: {failed[name]}" for name in floor.machines if name in failed))
 
 
 def _enter(machine: Machine, _: Guest) -> None:

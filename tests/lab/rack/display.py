@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TextIO
 
-from lab.progress import seconds
+from lab.progress import Stopwatch, fitted, seconds
 from lab.rack.machine import Machine
 from lab.rack.units import Unit
 
 COLOURS = {"active": "32", "waiting": "33", "maintenance": "33", "blocked": "31", "error": "31"}
-HEADINGS = ("unit", "machine", "status", "since", "doing", "message")
+HEADINGS = ("unit", "machine", "status", "since", "message")
 
 
 class Display:
@@ -24,8 +24,8 @@ class Display:
         self._machines = machines
         self._out = out
         self._live = out.isatty()
-        self.began = self._phase_began = time.monotonic()
-        self._phase = ""
+        self.began = time.monotonic()
+        self._phase: Stopwatch | None = None
         self._lines = 0
         self._drawn = 0.0
         self._told: dict[str, tuple[str, str]] = {}
@@ -39,13 +39,14 @@ class Display:
 
     def phase(self, name: str) -> None:
         """Begin a phase of this name; an empty name ends the last one."""
-        now = time.monotonic()
         if self._phase:
-            self.phases.append((self._phase, now - self._phase_began))
-            self.say(f"== {self._phase}: {seconds(now - self._phase_began)}")
-        self._phase, self._phase_began = name, now
-        if not self._live and name:
-            self.say(f".. {name}")
+            self._phase.ended()
+            self.phases.append((self._phase.title, self._phase.elapsed))
+            self.say(f"== {self._phase.number}. {self._phase.title}: {seconds(self._phase.elapsed)}")
+        self._phase = Stopwatch(name) if name else None
+        if self._phase and not self._live:
+            expected = f", {self._phase.left}" if self._phase.left else ""
+            self.say(f".. {self._phase.number}. {name}{expected}")
 
     def say(self, line: str) -> None:
         """A line that stays."""
@@ -68,7 +69,8 @@ class Display:
                 self.say(f"{unit.name:<20} {unit.machine.name:<7} {': '.join(filter(None, unit.status))}")
         elif time.monotonic() - self._drawn > 1:
             self._erase()
-            lines = list(self._table(shutil.get_terminal_size().columns - 1))
+            columns, rows = shutil.get_terminal_size()
+            lines = [*self._table(columns)][: rows - 1]  # what scrolls away could not be erased
             self._out.write("".join(f"{line}\n" for line in lines))
             self._out.flush()
             self._lines, self._drawn = len(lines), time.monotonic()
@@ -78,21 +80,22 @@ class Display:
             self._out.write(f"\x1b[{self._lines}A\x1b[J")
             self._lines = 0
 
-    def _table(self, width: int) -> Iterator[str]:
+    def _table(self, columns: int) -> Iterator[str]:
         now = time.monotonic()
-        yield f"{seconds(self.elapsed)}  {self._phase} {seconds(now - self._phase_began)}"[:width]
+        yield fitted(f"{seconds(self.elapsed)}  {self._phase or ''}", columns)
         rows = [HEADINGS]
         for name, unit in self.units.items():
             job = unit.machine.job
-            doing = job.what.removeprefix(f"{name} ") if job and job.what.startswith(f"{name} ") else ""
-            doing += f" {seconds(now - unit.machine.began)}" if doing else ""
-            since = seconds(now - self._since[name])
-            rows.append((name, unit.machine.name, unit.status[0], since, doing, unit.status[1]))
+            message = " ".join(unit.status[1].split())
+            if job and job.what.startswith(f"{name} "):  # in its place: 80 columns have no room for both
+                message = f"runs {job.what.removeprefix(f'{name} ')} {seconds(now - unit.machine.began)}"
+            rows.append((name, unit.machine.name, unit.status[0], seconds(now - self._since[name]), message))
         widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
         for row in rows if self.units else []:
-            line = "  ".join(cell.ljust(size) for cell, size in zip(row, widths))[:width].rstrip()
+            cells = "  ".join(cell.ljust(size) for cell, size in zip(row, widths))
+            line = fitted(cells.rstrip(), columns)
             colour = COLOURS.get(row[2])
             yield f"\x1b[{colour}m{line}\x1b[0m" if colour else line
         for machine in self._machines.values():
             if machine.job and machine.job.what and "/" not in machine.job.what:
-                yield f"{machine.name}: {machine.job.what} {seconds(now - machine.began)}"[:width]
+                yield fitted(f"{machine.name}: {machine.job.what} {seconds(now - machine.began)}", columns)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from lab import __main__ as command
 from lab.host import HostError, require
-from lab.progress import fitted
 from lab.rack import build
 from lab.rack.checks import Check, equal
 from lab.rack.controller import Controller
@@ -131,58 +130,6 @@ def test_what_is_missing_is_told_as_this_user_types_it(
     monkeypatch.setattr("os.geteuid", lambda: user)
     with pytest.raises(HostError, match=says):
         require()
-
-
-LOCKED = """#!/bin/sh
-[ "$2" = install ] || exit 0
-[ ! -e "${0%/*}/qemu-img" ] || exit 0
-[ -e "${0%/*}/asked" ] && : >"${0%/*}/qemu-img" && exit 0
-: >"${0%/*}/asked"
-echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 614 (unattended-upgr)" >&2
-exit 100
-"""
-
-
-def test_a_lock_of_dpkg_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A fresh Ubuntu's apt-daily holds it for minutes."""
-    (tmp_path / "apt-get").write_text(LOCKED)
-    (tmp_path / "apt-get").chmod(0o755)
-    (tmp_path / "env").symlink_to("/usr/bin/env")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr("lab.host.PAUSE", 0.01)
-    require()
-    assert (tmp_path / "qemu-img").exists(), "it gave up at the first answer"
-    assert "(waits for another apt or dpkg to end)" in capsys.readouterr().out
-
-
-def test_a_step_that_failed_is_not_called_ok(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("apt-get", "env"):
-        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    with pytest.raises(HostError):
-        require()
-    shown = capsys.readouterr().out
-    assert "  FAILED Installing " in shown
-    assert " ok " not in shown
-
-
-@pytest.mark.parametrize(
-    ("columns", "shown"),
-    [
-        (80, "  ... Debian 13: building the card  3.0 s; Trying KVM"),
-        (49, "  ... Debian 13: building the card  3.0 s…"),
-        (20, "  ... Debian 13:…"),
-    ],
-)
-def test_a_live_line_ends_with_a_whole_word_inside_the_terminal(columns: int, shown: str) -> None:
-    assert fitted("  ... Debian 13: building the card  3.0 s; Trying KVM", columns) == shown
 
 
 @pytest.mark.parametrize(
