@@ -8,6 +8,7 @@ import pytest
 import yaml
 from bundle.intents import audited
 from check import checker
+from intent import expand
 from maas.sitefile.reader import read_site
 
 ROOT = Path(__file__).parents[2]
@@ -141,3 +142,16 @@ def test_the_lossy_intent_is_the_rdgs_but_for_its_mode():
     assert lossy["roce"].pop("mode") == "lossy"
     assert lossless["roce"].pop("mode") == "lossless"
     assert lossy == lossless
+
+
+def test_all_rules_together_read_an_intent_once(monkeypatch, tmp_path):
+    text = (ROOT / "bundles/ovn-offload-jammy-yoga.yaml").read_text()
+    own = re.sub(r"include-file://\S+/rdg\.yaml", "include-file://intent.yaml", text)
+    assert own != text
+    (tmp_path / "bundle.yaml").write_text(own)
+    (tmp_path / "intent.yaml").write_text(INTENTS[0].read_text())
+    bundle = checker.load([tmp_path / "bundle.yaml"])
+    read, expanded = [], expand.expand
+    monkeypatch.setattr(expand, "expand", lambda intent: read.append(intent) or expanded(intent))
+    checker.check(bundle)
+    assert len(read) == 1
