@@ -2,6 +2,7 @@
 """NVUE's object tree: the nested dicts of its JSON, and the paths of their nodes. Pure."""
 
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
 from intent import ports
@@ -77,17 +78,23 @@ def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 def overlaps(pattern: str, path: Path) -> bool:
     """Whether ``path`` is what ``pattern`` names, above it or below it; ``*`` stands for any one key."""
-    return all(word in ("*", key) for word, key in zip(pattern.split("/"), path))
+    return all(word in ("*", key) for word, key in zip(_words(pattern), path))
+
+
+@lru_cache(1024)
+def _words(pattern: str) -> tuple[str, ...]:
+    """The keys of a pattern: most are constants, and each is compared with every leaf of a switch."""
+    return tuple(pattern.split("/"))
 
 
 def covers(pattern: str, path: Path) -> bool:
     """Whether ``path`` is what ``pattern`` names, or below it."""
-    return len(path) > pattern.count("/") and overlaps(pattern, path)
+    return len(path) >= len(_words(pattern)) and overlaps(pattern, path)
 
 
 def matches(pattern: str, path: Path) -> bool:
     """Whether ``path`` is what ``pattern`` names."""
-    return len(path) == pattern.count("/") + 1 and overlaps(pattern, path)
+    return len(path) == len(_words(pattern)) and overlaps(pattern, path)
 
 
 def parted(tree: Tree, patterns: Collection[str], path: Path = ()) -> tuple[Tree, Tree]:

@@ -309,6 +309,8 @@ def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree)
     }
     found: dict[tuple[Path, Path], list[str]] = {}
     for path, value in leaves(applied):
+        if has(intent, path):
+            continue  # nearly all of them: asked first
         above = next((above for above in named if path[: len(above)] == above), ())
         own = path[len(above)] if above and len(path) > len(above) else ""
         if (above and own not in named[above]) or value == ROUTE_MAP or implied(path, value):
@@ -316,9 +318,7 @@ def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree)
         if path[2:] in (ACCESS, IDENTIFIER):
             continue  # the intent's use of the port excludes these: they block
         if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
-            has(intent, path)
-            or unsets(patch, path)
-            or any(path[:end] in objects_there for end in range(2, len(path) + 1))
+            unsets(patch, path) or any(path[:end] in objects_there for end in range(2, len(path) + 1))
         ):
             found.setdefault((above, path[len(above) + 1 :] if above else path), []).append(own)
     return [
