@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command as an operator runs it, against a simulated OpenStack with its servers and compute nodes."""
 
+from functools import cache
+
 import pytest
 from lab.openstack.operator import NODES, world_in
 
@@ -30,11 +32,25 @@ def whole(tmp_path_factory):
         yield made
 
 
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory):
+    """The cloud of a release after a whole apply, made once; it stays as it is."""
+
+    @cache
+    def kept(release):
+        with world_in(tmp_path_factory.mktemp("kept"), release) as made:
+            assert made.run("apply")[0] == 0
+            # All that an apply leaves is in the cloud.
+            assert (made.machines.commands, made.state.exists()) == ([], False)
+            return made.openstack
+
+    return kept
+
+
 @pytest.fixture
-def applied(world):
-    """The world after a whole apply."""
-    assert world.run("apply")[0] == 0
-    world.writes()
+def applied(world, release, kept):
+    """The world after a whole apply: its cloud goes on from where the kept one has ended."""
+    world.openstack.become(kept(release))
     return world
 
 
