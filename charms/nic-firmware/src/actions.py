@@ -10,7 +10,7 @@ import selection
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
 from choice import Chosen
-from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
+from config import Backup, BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity
 from converge.execute import execute
 from desired import Desired, Setting
@@ -21,12 +21,13 @@ from hostnic.devices.selector import Entry, parse
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.mstflint import Flash
+from hostnic.ops import files
 from hostnic.system import System
-from nic import burning, ethernet
+from nic import before, burning, ethernet
 from nic.activation import POWER_CYCLE
 from nic.changes import RELEASE
 from nic.judge import IS_SET, Judgement, Outcome, judge, losses
-from observe import NAME, ask, ask_ports, observe, read_flashes
+from observe import GIVEN_BACK, NAME, ask, ask_ports, observe, read_flashes
 from observed import FirmwareAnswer, Observed
 from plan import plan
 from verify import verify
@@ -97,7 +98,7 @@ class Actions:
         for name in given.settings:
             if name in declared:
                 raise ActionError(_set_back(declared[name]))
-        return self._set(given.settings, chosen, "parameters")
+        return self._set(selection.explicit(given.settings, chosen, self._database, "parameters"))
 
     def reset_parameters(self, given: ResetParameters) -> Results:
         """Every parameter of a NIC back to its default; what is declared is set again by the next hook."""
@@ -114,6 +115,8 @@ class Actions:
                 )
         self._refuse_losses(chosen)
         cold = False
+        for bdf, found in self._answers(nics).items():
+            before.keep(self._system, bdf, found.parameters)
         for nic in nics:
             known = record.read(self._system)
             for port in nic.ports:  # what it undoes is no set that was lost
@@ -123,9 +126,12 @@ class Actions:
         how = POWER_CYCLE if cold else "a restart applies it"
         return {"reset": slots, "then": f"the next hook sets what is declared; {how}"}
 
-    def backup(self, given: Devices) -> Results:
-        """Return the next boot's settings, by port, as lines that ``restore`` takes."""
-        answers = self._answers(self._all(given))
+    def backup(self, given: Backup) -> Results:
+        """Return the next boot's settings, by port, as lines that ``restore`` takes; or the former ones."""
+        nics = self._all(given)
+        if given.before:
+            return {_key(port.bdf): self._before(port.bdf) for nic in nics for port in nic.ports}
+        answers = self._answers(nics)
         return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
 
     def restore(self, given: Restore) -> Results:
@@ -133,6 +139,8 @@ class Actions:
 
         Those that an option declares otherwise are left out: the next hook would set them back.
         """
+        if given.before:
+            return self._give_back(given)
         try:
             saved = mstconfig.parse_backup(given.backup)
         except ValueError as error:
@@ -145,11 +153,52 @@ class Actions:
         values = {name: str(each.value) for of_port in meant.ports.values() for name, each in of_port.items()}
         both = declared.keys() & values.keys()
         left = [declared[name] for name in saved if name in both and not declared[name].matches(values[name])]
-        kept = {name: text for name, text in saved.items() if name not in {each.name for each in left}}
-        if not kept:
+        stay = {*(each.name for each in left), *given.keep.split()}
+        kept = {name: text for name, text in saved.items() if name not in stay}
+        if not kept and left:
             raise ActionError(_set_back(left[0]))
         words = "; ".join(f"{each.name}={saved[each.name]}: {each.source} sets {each.value}" for each in left)
-        return {**self._set(kept, chosen, "backup"), "left-out": words or "none"}
+        done = self._set(selection.explicit(kept, chosen, self._database, "backup"))
+        return {**done, "left-out": words or "none"}
+
+    def _before(self, bdf: str) -> str:
+        flash = before.flash(self._system, bdf)
+        lines = [f"# {bdf}", *([f"# flash had {flash}"] if flash else [])]
+        lines += [f"{name}={value}" for name, value in sorted(before.of_port(self._system, bdf).items())]
+        return "".join(f"{line}\n" for line in lines)
+
+    def _give_back(self, given: Restore) -> Results:
+        """Set what NICs had before this charm, and have hooks leave that alone until the next boot.
+
+        A value that would take Ethernet from a port in use is left out, as are those of ``keep``. What is
+        hidden by a gate that was closed has no effect, and is not set.
+        """
+        nics = self._all(Devices(given.device))
+        whole = {nic.slot: nic for nic in observe(self._system).nics}
+        answers, ports = self._answers(nics), dict[str, dict[str, Setting]]()
+        for slot, port in ((nic.slot, port) for nic in nics for port in nic.ports):
+            kept = before.of_port(self._system, port.bdf)
+            found = before.differing(kept, answers[port.bdf].parameters, given.keep.split())
+            settings = (Setting(name, int(value), "backup", optional=True) for name, value in found.items())
+            ports[port.bdf] = {
+                each.name: ethernet.placed(whole[slot], port.bdf, each)
+                for each in settings
+                if kept.get(self._database.gate(each.name)) != "0"
+            }
+        wanted = Desired(ports, ethernet_may_go=self._options.allow_ethernet_loss)
+        observed = ask(self._system, observe(self._system), wanted)
+        lost = {
+            verdict.setting.name: finding.sentence()
+            for judged in judge(wanted, observed).nics
+            for verdict in judged.verdicts
+            for finding in losses([verdict], observed)
+        }
+        ports = {
+            bdf: {name: s for name, s in each.items() if name not in lost} for bdf, each in ports.items()
+        }
+        files.write_own(self._system, GIVEN_BACK, "", str)
+        done = self._set(wanted._replace(ports=ports))
+        return {**done, "left-out": "; ".join(lost.values()) or "none"}
 
     def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
         """Burn the image into each of these NICs whose flash has another version; log the progress."""
@@ -168,11 +217,13 @@ class Actions:
         todo, findings = burning.steps(nics, observed, asked=True, older=given.allow_older, progress=progress)
         if findings and not todo:
             raise ActionError(findings[0].sentence())
-        outcome = execute(Plan(tuple(todo)), self._system, lambda step: progress(f"{step.what}: {step.why}"))
+        kept = before.kept_first(self._system, Plan(tuple(todo)))
+        outcome = execute(kept, self._system, lambda step: progress(f"{step.what}: {step.why}"))
         if outcome.finding:
             raise ActionError(outcome.finding.sentence())
         return {
-            "burned": "; ".join(step.what for step in outcome.done) or "nothing: flash has this version",
+            "burned": "; ".join(step.what for step in outcome.done if not isinstance(step.op, before.Keep))
+            or "nothing: flash has this version",
             "left-alone": "; ".join(finding.sentence() for finding in findings) or "none",
         }
 
@@ -199,18 +250,17 @@ class Actions:
             for finding in losses(judged.verdicts, observed):
                 raise ActionError(finding.sentence())
 
-    def _set(self, given: Mapping[str, str], chosen: Chosen, source: str) -> Results:
-        wanted = selection.explicit(given, chosen, self._database, source)
+    def _set(self, wanted: Desired) -> Results:
         wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         judgement = judge(wanted, observed)
         planned = plan(judgement, observed, wanted.findings)
         if worst := _worst(judgement, observed, planned, wanted.findings):
             raise ActionError(worst)
-        outcome = execute(planned, self._system)
+        outcome = execute(before.kept_first(self._system, planned), self._system)
         if outcome.finding:
             raise ActionError(outcome.finding.sentence())
-        done = "; ".join(step.what for step in outcome.done)
+        done = "; ".join(step.what for step in outcome.done if not isinstance(step.op, before.Keep))
         return {
             "done": done or "nothing to do: the next boot already has these values",
             "then": _activation(judge(wanted, ask(self._system, observe(self._system), wanted))),

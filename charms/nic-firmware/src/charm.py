@@ -21,7 +21,7 @@ from charmkit.output import Output
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params, main, progress
-from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
+from config import Backup, BurnImages, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, unfinished, words
 from converge.execute import Outcome, execute
 from converge.finding import RETRIED
@@ -121,6 +121,14 @@ class NicFirmwareCharm(HostCharm[Survey]):
 
     def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
         """Run a plan's steps, and count the values that were set: they may be gone now, or after a reboot."""
+        if plan.steps:
+            from nic import before  # a hook that changes nothing does without it
+
+            try:
+                plan = before.kept_first(self.system, plan)
+            except StepError as error:
+                finding = Finding(Severity.BLOCKED, before.PATH, error.reason, error.remedy)
+                return Outcome(also=(finding,))
         outcome = execute(plan, self.system, announce)
         sets = [step.op for step in outcome.done if isinstance(step.op, changes.SetNextBoot)]
         tries = [(op, op.settings, "") for op in sets]
@@ -197,7 +205,7 @@ class NicFirmwareCharm(HostCharm[Survey]):
         self._answer(event, lambda act: act.query(load_params(event, Query)))
 
     def _on_backup(self, event: ops.ActionEvent) -> None:
-        self._answer(event, lambda act: act.backup(load_params(event, Devices)))
+        self._answer(event, lambda act: act.backup(load_params(event, Backup)))
 
     def _on_set_parameters(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.set_parameters(load_params(event, SetParameters)))

@@ -178,6 +178,13 @@ class ResetParameters:
 
 
 @dataclass(frozen=True)
+class Backup(Devices):
+    """Parameters of the action ``backup``."""
+
+    before: bool = option(False)
+
+
+@dataclass(frozen=True)
 class BurnImages(Devices):
     """Parameters of the action ``burn``."""
 
@@ -186,12 +193,19 @@ class BurnImages(Devices):
 
 @dataclass(frozen=True)
 class Restore:
-    """Parameters of the action ``restore``: the text that ``backup`` gave, and the port that it is for."""
+    """Parameters of the action ``restore``: the text that ``backup`` gave, and the port that it is for.
 
-    device: str
-    backup: str
+    Or, of all NICs or some, what they had before the charm changed them first.
+    """
+
+    device: str = option("auto")
+    backup: str = option("")
+    before: bool = option(False)
+    keep: str = option("")
 
     def __post_init__(self) -> None:
         check(self)
-        if len(entries("device", self.device)) != 1:
+        if self.before and self.backup:
+            raise InvalidValue("before", self.before, "false, beside a backup")
+        if len(entries("device", self.device)) != 1 and not self.before:
             raise InvalidValue("device", self.device, "the name of one port")

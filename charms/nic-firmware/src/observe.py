@@ -18,6 +18,8 @@ from observed import ENGINE, MODEL, FirmwareAnswer, Observed
 from record import FIRMWARE
 
 NAME = "nic-firmware"
+GIVEN_BACK = "/run/ovn-offload/nic-firmware/given-back"
+"""Is there after the action `restore before=true`; hooks declare nothing until the next boot."""
 
 T = TypeVar("T")
 
@@ -36,6 +38,7 @@ def observe(system: System) -> Observed:
         vf_users=users.of_vfs(system, ports),
         infiniband=infiniband.uses(system, ports),
         boot_id=read_boot_id(system),
+        given_back=system.files.exists(GIVEN_BACK),
         record=known._replace(burns=burns),
         lockdown=msterrors.locked_down(system),
         findings=unreadable,

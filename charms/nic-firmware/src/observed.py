@@ -47,5 +47,6 @@ class Observed(NamedTuple):
     # By BDF, how the host's own network uses a port; only of ports for which that matters
     host_uses: Mapping[str, str] = {}
     infiniband: Mapping[str, str] = {}  # by BDF, what uses a port as InfiniBand, in words
+    given_back: bool = False  # the operator had the former values restored, and hooks leave them until a boot
     lockdown: str = ""  # the kernel's lockdown mode; empty when there is none
     findings: tuple[Finding, ...] = ()  # what could not be read

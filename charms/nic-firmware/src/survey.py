@@ -2,6 +2,7 @@
 """Observe, select and plan in one call, as hooks and actions use them. Writes nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import images
@@ -26,6 +27,14 @@ from observed import Observed
 from plan import plan
 from selection import possible, resolve
 from verify import verify
+
+BACK = Finding(
+    Severity.INFO,
+    "firmware",
+    "has what it had before this charm, and hooks set nothing until the next boot",
+    "remove the unit before that boot; after it, hooks set what the options declare",
+)
+"""The operator has run the action `restore before=true`."""
 
 
 class Survey(NamedTuple):
@@ -87,7 +96,11 @@ def survey(
     if options.selected:
         observed = reset.without_removed(observed)
     others, malformed = handover.read_others(system, NAME)
-    wanted = resolve(options, observed, others, database)
+    asking = others
+    if observed.given_back:
+        options, asking = replace(options, profile="", parameters="", firmware_policy="action"), ()
+        malformed = (*malformed, BACK)
+    wanted = resolve(options, observed, asking, database)
     observed = ask(system, observed, wanted)
     wanted = possible(wanted, observed, options.selected)
     nics = tuple(wanted.ports) if "gpudirect" in options.profiles else None

@@ -124,7 +124,12 @@ class Database(NamedTuple):
         flag = {"true": 1, "false": 0}.get(text.lower())
         value = plain(text) if flag is None else flag
         near = self.near(name) if self.entries else None
-        return Meaning(text if value is None else value, _KNOWN_GATES.get(name, ""), near)
+        return Meaning(text if value is None else value, self.gate(name), near)
+
+    def gate(self, name: str) -> str:
+        """The parameter that must be 1 for the firmware to take ``name``; empty if it takes it anyway."""
+        entry = self.get(name)
+        return entry.gate if entry else _KNOWN_GATES.get(name, "")
 
     def shared(self, name: str) -> bool:
         """Whether all PFs of a NIC share one value of ``name``."""
