@@ -8,6 +8,7 @@ from lab.openstack.answer import number
 from lab.openstack.operator import World
 from operate.__main__ import parser
 from operate.client import Juju
+from undo.command import undo
 
 NODE1, NODE2, NODE3 = "node1.maas", "node2.maas", "node3.maas"
 
@@ -15,14 +16,14 @@ NODE1, NODE2, NODE3 = "node1.maas", "node2.maas", "node3.maas"
 class Cloud:
     """Three hosts; `node1` has an instance with a VF, one without, and one that is shut off."""
 
-    def __init__(self, world: World):
+    def __init__(self, world: World, nodes: type[Nodes] = Nodes):
         self.world, self.nova, self.clock = world, world.openstack.nova, world.clock
         self.nova.hosts[NODE3] = "nova"
         self.nova.flavors["small"] = {"id": "small", "name": "small", "extra_specs": {}}
         self.add("database", NODE1, "direct")
         self.add("web", NODE1)
         self.add("spare", NODE1, status="SHUTOFF")
-        self.nodes = Nodes(self.nova, {NODE1})
+        self.nodes = nodes(self.nova, {NODE1})
 
     def add(self, name, host, vnic="normal", status="ACTIVE"):
         ports = self.world.openstack.neutron.objects["ports"]
@@ -37,6 +38,7 @@ class Cloud:
     def typed(self, capsys, *words):
         """Exit status of a verb, and what it prints."""
         options = parser().parse_args([*words, "--cloud", "rdg"])
+        run = {**command.VERBS, "undo": undo}[options.verb]
         found = []
 
         def connecting(name, cacert):
@@ -44,9 +46,7 @@ class Cloud:
             return found[-1]
 
         try:
-            status = command.VERBS[options.verb](
-                Juju(run=self.nodes), options, command.Around(connecting, self.clock)
-            )
+            status = run(Juju(run=self.nodes), options, command.Around(connecting, self.clock))
         finally:
             for each in found:
                 each.close()

@@ -30,7 +30,7 @@ class Around:
 
 def drain(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
     """Empty one node, reboot it, and take it into use again."""
-    clients = _clients(juju, options, around or Around())
+    clients = clients_of(juju, options, around or Around())
     status = juju.data("status")
     place = node.find(node.places(status), options.node)
     found = node.observe(clients.compute, place, node.look(juju, place, status))
@@ -39,12 +39,12 @@ def drain(juju: Juju, options: argparse.Namespace, around: Around | None = None)
     if not options.apply or steps.blocked:
         return FAILED if steps.blocked else DONE
     outcome = execute(steps, clients, lambda step: clients.say(step.what))
-    return _ended(outcome, held=bool(steps.held))
+    return ended(outcome, held=bool(steps.held))
 
 
 def roll(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
     """The same for all nodes that ask for a reboot, one after the other."""
-    clients = _clients(juju, options, around or Around())
+    clients = clients_of(juju, options, around or Around())
     every = rolling.turns(juju, clients.compute)
     if not every:
         print("Nothing to do: no node asks for a reboot.")
@@ -55,7 +55,7 @@ def roll(juju: Juju, options: argparse.Namespace, around: Around | None = None) 
     print(table(("node", "zone", "move live", "move cold", "stay"), rows))
     if not options.apply:
         return DONE
-    return _ended(rolling.roll(clients, every, stop=options.stop_instances), held=False)
+    return ended(rolling.roll(clients, every, stop=options.stop_instances), held=False)
 
 
 def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
@@ -66,7 +66,7 @@ def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = No
     if not options.apply:
         states = {rollout.state(each, wanted) for each in known}
         return DONE if states <= {rollout.AS_WANTED, rollout.NONE} else FAILED
-    clients = _clients(juju, options, around or Around())
+    clients = clients_of(juju, options, around or Around())
     todo = rollout.plan_of(clients, known, wanted, options.canary, options.percent)
     rollout.roll_out(clients, todo, stop=options.stop_instances)
     print("All NICs that the baseline names run its versions.")
@@ -76,21 +76,24 @@ def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = No
 VERBS = {"drain": drain, "roll": roll, "firmware": firmware}
 
 
-def _clients(juju: Juju, options: argparse.Namespace, around: Around) -> Clients:
+def clients_of(juju: Juju, options: argparse.Namespace, around: Around) -> Clients:
+    """The clients and limits that the options name. Raises StepError without the name of a cloud."""
     if not options.cloud:
         raise StepError(
             "the nodes have instances of a cloud, which is not named",
             "name the cloud of clouds.yaml with --cloud",
         )
     compute = Compute(around.connect(options.cloud, options.cacert), around.clock)
-    return Clients(juju, compute, around.clock, _say, options.wait * 60.0)
+    return Clients(juju, compute, around.clock, say, options.wait * 60.0)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell the operator how far it is."""
     print(text, file=sys.stderr, flush=True)
 
 
-def _ended(outcome: Any, *, held: bool) -> int:
+def ended(outcome: Any, *, held: bool) -> int:
+    """The exit code of a plan that was run; what failed is told."""
     if outcome.finding is not None:
         print(outcome.finding.sentence(), file=sys.stderr)
         return FAILED

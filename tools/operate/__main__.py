@@ -8,8 +8,9 @@ secret   give cumulus-fabric the switches' user and password, and how it recogni
 drain    empty a node: Nova's service off, its instances elsewhere; reboot it, and take it into use again
 roll     the same for all nodes that ask for a reboot, one after the other
 firmware print what firmware runs where, behind or ahead of a baseline; roll images out, a canary first
+undo     give everything back: VFs to ovn-chassis, firmware as it was, no charm; or empty a node that leaves
 
-drain and roll print their plan, and do it with --apply.
+drain, roll, firmware and undo print their plan, and do it with --apply.
 """
 
 import argparse
@@ -63,15 +64,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _emptying(verbs: Any, common: argparse.ArgumentParser) -> None:
-    """The verbs drain and roll."""
-    shared = argparse.ArgumentParser(add_help=False, parents=[common])
-    shared.add_argument("--cloud", default="", metavar="NAME", help="the cloud's name in clouds.yaml")
-    shared.add_argument("--cacert", default="", metavar="FILE", help="the CA of the cloud's certificates")
-    shared.add_argument("--apply", action="store_true", help="do it; default: print the plan, write nothing")
+    """The verbs drain, roll, firmware and undo."""
+    reach = argparse.ArgumentParser(add_help=False, parents=[common])
+    reach.add_argument("--cloud", default="", metavar="NAME", help="the cloud's name in clouds.yaml")
+    reach.add_argument("--cacert", default="", metavar="FILE", help="the CA of the cloud's certificates")
+    reach.add_argument("--apply", action="store_true", help="do it; default: print the plan, write nothing")
+    wait = "minutes for a node to come back verified, or for units to go; default: 60"
+    reach.add_argument("--wait", type=int, default=60, metavar="MIN", help=wait)
+    shared = argparse.ArgumentParser(add_help=False, parents=[reach])
     stop = "reboot although instances stop that cannot be moved"
     shared.add_argument("--stop-instances", action="store_true", help=stop)
-    wait = "minutes for a node to come back verified; default: 60"
-    shared.add_argument("--wait", type=int, default=60, metavar="MIN", help=wait)
     one = verbs.add_parser("drain", parents=[shared])
     one.add_argument("node", metavar="NODE", help="its host name, or the number of its machine in Juju")
     one.add_argument("--keep", action="store_true", help="only empty it, and leave it out of use")
@@ -86,6 +88,12 @@ def _emptying(verbs: Any, common: argparse.ArgumentParser) -> None:
         "--percent", type=int, default=10, help="nodes that burn together after it; default: 10"
     )
     images.add_argument("--all", action="store_const", dest="most", const=None, default=MOST, help="all rows")
+    undoing = verbs.add_parser("undo", parents=[reach])
+    undoing.add_argument(
+        "node", nargs="*", metavar="NODE", help="nodes that leave, as for drain; default: the whole model"
+    )
+    without = "no VFs from the next boot on; needs --cloud, since no instance may have one"
+    undoing.add_argument("--without-vfs", action="store_true", help=without)
 
 
 def main(arguments: list[str]) -> int:
@@ -139,6 +147,12 @@ def _with_nova(juju: Juju, options: argparse.Namespace) -> int:
     return command.VERBS[options.verb](juju, options)
 
 
+def _undo(juju: Juju, options: argparse.Namespace) -> int:
+    from undo import command  # as above
+
+    return command.undo(juju, options)
+
+
 _VERBS: dict[str, Callable[[Juju, argparse.Namespace], int]] = {
     "verify": _verify,
     "health": _health,
@@ -147,6 +161,7 @@ _VERBS: dict[str, Callable[[Juju, argparse.Namespace], int]] = {
     "drain": _with_nova,
     "roll": _with_nova,
     "firmware": _with_nova,
+    "undo": _undo,
 }
 
 
