@@ -25,6 +25,7 @@ DOCUMENTS = [
 FIRST = (
     *(
         "juju",
+        "editor",
         "pipx",
         "sudo",
         "maas",
