@@ -38,7 +38,7 @@ class Observability(ops.Object):
     """Publishes what a charm ships, whenever Juju says that its code, its topology or its relations changed.
 
     It ships in the exporter's folder ``cos``: ``alerts.json`` (Prometheus' rules), perhaps ``logs.json``
-    (Loki's), and perhaps dashboards in ``dashboards``.
+    (Loki's), and dashboards in ``dashboards``.
 
     Args:
         charm: whose relations they are.
@@ -141,11 +141,12 @@ class Observability(ops.Object):
 
     def _dashboards(self) -> Iterator[str]:
         """Compressed as Grafana's charm reads them; the same text each time."""
-        folder = self._folder() / "dashboards"
-        found = sorted(folder.iterdir(), key=lambda path: path.name) if folder.is_dir() else []
-        for path in found:
-            text = json.dumps(json.loads(path.read_text()))
-            yield base64.b64encode(lzma.compress(text.encode())).decode()
+        from exporter import dashboards  # not in a hook that publishes nothing
+
+        page = f"charms/{self._charm.meta.name}/README.md"
+        link = self._charm.meta.links.documentation or ""
+        for document in dashboards.read(link.removesuffix(page) if link.endswith(f"/{page}") else ""):
+            yield base64.b64encode(lzma.compress(json.dumps(document).encode())).decode()
 
 
 def _write(databag: ops.RelationDataContent, given: Mapping[str, str]) -> None:

@@ -200,7 +200,6 @@ NO_WITNESS = {
     "port_ecn_marked": "marks are how ECN works; without them pauses grow, which have rules",
     "priority_ecn_marked": "the same, of what the NIC marked",
     "vf_bytes": "traffic, which is neither good nor bad",
-    "fabric_port_buffer_peak_bytes": "full buffers drop and pause, which have rules; it tells how near it is",
 }
 """Metrics that are the witness of no fault, and why."""
 

@@ -7,7 +7,7 @@ from converge import StepError
 from converge.execute import execute
 from converge.render import plan_as_table
 from drain import node
-from drain.command import DONE, FAILED, Around, ended, say, clients_of
+from drain.command import DONE, FAILED, Around, clients_of, ended, say
 from drain.compute import Compute, Guest
 from drain.rolling import looked
 from operate.client import Juju

@@ -2,12 +2,16 @@
 """An hour of a site in a real Prometheus: the real exporter's scrapes of two modelled hosts and a fabric.
 
 The network pauses node-1 for a while, and the flows of one of its tenants are not offloaded. Later a switch
-stops answering and another one loses a segment. At the end a cable of node-1 is cut.
+stops answering and another one loses a segment, and one port drops RoCE frames. At the end a cable of node-1
+is cut.
+
+`python -m cos.dashboards.hour` draws the documentation's pictures of it.
 """
 
 import json
 import math
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,14 +21,17 @@ import pytest
 from exporter import facts
 from exporter.catalogue import PREFIX
 from exporter.main import Exporter
+from hostnic.handover import AGENTS
 from lab.modelled import FakeHost
 
 from cos import promtool
+from cos.dashboards import NAMES, picture
 from cos.promtool import JOB, series
 from cos.server import Server, prometheus
 from cos.site import EPOCH, P1, Host, Site
 from cos.tools import tool
 
+DOCS = Path(__file__).parents[3] / "docs/how-to"
 MINUTES = 75
 """More than the longest range of a query, apart from those that look for the last value of a day."""
 NOW = EPOCH + 60 * (MINUTES - 1)
@@ -44,25 +51,43 @@ FABRIC_FAILS = MINUTES - 20
 CUT = MINUTES - 10
 
 EACH = dict.fromkeys(facts.OBJECTS, 2)
-HOSTS = {"roce-qos/0": {"policy": 0, "cables": 0, "report": 0}}
-HEALTHY = facts.Fabric(
-    at=0,
-    switches=tuple(
-        facts.Switch(name, answers=True, declared=EACH, actual=EACH)
-        for name in ("Leaf0-1", "Leaf0-2", "Spine0")
-    ),
-    hosts=HOSTS,
-)
-FABRIC = facts.Fabric(
-    at=0,
-    switches=(
-        facts.Switch("Leaf0-1", answers=True, drift=2, declared=EACH, actual={**EACH, "segments": 1}),
-        facts.Switch("Leaf0-2", answers=True, declared=EACH, actual=EACH),
-        facts.Switch("Spine0", answers=False, declared=EACH),
-    ),
-    hosts={"roce-qos/0": {**HOSTS["roce-qos/0"], "policy": 1}},
-)
-"""Of a fabric whose one switch has lost a segment, and whose other one does not answer."""
+HOSTS = {f"roce-qos/{number}": {"policy": 0, "cables": 0, "report": 0} for number in range(2)}
+
+
+def fabric(minute: int) -> facts.Fabric:
+    """Return what the charm's look of this minute has seen.
+
+    At first all is well. Then one switch has lost a segment, and another one does not answer.
+    """
+    sound = facts.Switch("Leaf0-1", answers=True, declared=EACH, actual=EACH)
+    leaves = sound._replace(counted=(_port(minute),)), sound._replace(name="Leaf0-2")
+    if minute < FABRIC_FAILS:
+        return facts.Fabric(at=0, switches=(*leaves, sound._replace(name="Spine0")), hosts=HOSTS)
+    return facts.Fabric(
+        at=0,
+        switches=(
+            leaves[0]._replace(drift=2, actual={**EACH, "segments": 1}),
+            leaves[1],
+            facts.Switch("Spine0", answers=False, declared=EACH),
+        ),
+        hosts={**HOSTS, "roce-qos/0": {**HOSTS["roce-qos/0"], "policy": 1}},
+    )
+
+
+def _port(minute: int) -> facts.Counted:
+    """The switch's port to node-1: the congestion comes with the fault."""
+    late = max(0, minute - FABRIC_FAILS)
+    return facts.Counted(
+        "swp10",
+        marked=4000 * minute + 90_000 * late,
+        paused={"received": 20_000 * minute + 9_000_000 * late, "sent": 5_000 * minute},
+        lanes=(
+            facts.Lane("roce", "received", 6_000_000 * minute, 0, 700_000),
+            facts.Lane("roce", "sent", 5_000_000 * minute, 400 * late, 900_000 + 120_000 * late),
+            facts.Lane("other", "received", 90_000 * minute, 30 * minute, 40_000),
+        ),
+    )
+
 
 PAGES = "/sys/devices/system/node/node1/hugepages/hugepages-1048576kB"
 MEMORY = {
@@ -78,10 +103,9 @@ def recorded(directory: Path) -> Iterator[Server]:
     """Prometheus with the hour's series, a scrape a minute, and with the alerts that fire over them."""
     with pytest.MonkeyPatch.context() as patched:
         kept = _of_the_hosts(patched)
-    healthy, failing = _of_the_fabric(HEALTHY), _of_the_fabric(FABRIC)
-    for name in healthy.keys() | failing.keys():
-        before, after = (f"{of[name]:g}" if name in of else "_" for of in (healthy, failing))
-        kept[name] = [before] * FABRIC_FAILS + [after] * (MINUTES - FABRIC_FAILS)
+    for minute in range(MINUTES):
+        for name, value in _of_the_fabric(minute).items():
+            kept.setdefault(name, ["_"] * MINUTES)[minute] = f"{value:.15g}"
     kept |= _alerts(kept, directory)
     (directory / "series.txt").write_text(openmetrics(kept))
     blocks = ["tsdb", "create-blocks-from", "openmetrics", "series.txt", "data"]
@@ -95,6 +119,7 @@ def _of_the_hosts(patched: pytest.MonkeyPatch) -> dict[str, list[str]]:
     for host in site.hosts:
         for path, text in MEMORY.items():
             host.machine.disk.install(path, f"{text}\n".encode(), 0o444)
+        host.machine.disk.install(f"{AGENTS}/unit-roce-qos-{host.number}/agent.conf", b"", 0o600)
     counted = [Counted(host) for host in site.hosts]
     for minute in range(MINUTES):
         for each in counted:
@@ -144,11 +169,11 @@ class Counted:
         return rate
 
 
-def _of_the_fabric(fabric: facts.Fabric) -> dict[str, float]:
+def _of_the_fabric(minute: int) -> dict[str, float]:
     """One scrape of the exporter beside cumulus-fabric."""
     machine, unit = FakeHost(), "cumulus-fabric/0"
-    findings = {**facts.count(()), "blocked": int(fabric is FABRIC)}
-    facts.publish(machine, facts.Facts("cumulus-fabric", unit, 0, findings, fabric=fabric))
+    findings = {**facts.count(()), "blocked": int(minute >= FABRIC_FAILS)}
+    facts.publish(machine, facts.Facts("cumulus-fabric", unit, 0, findings, fabric=fabric(minute)))
     topology = {**JOB, "juju_application": "cumulus-fabric", "juju_unit": unit, "instance": "controller"}
     return {
         series(sample.name.removeprefix(PREFIX), **{**topology, **sample.labels}): sample.value
@@ -179,3 +204,14 @@ def openmetrics(kept: Mapping[str, list[str]]) -> str:
         if value != "_"
     ]
     return "\n".join([*lines, "# EOF\n"])
+
+
+def main() -> None:
+    """Draw the documentation's pictures again."""
+    with tempfile.TemporaryDirectory() as directory, recorded(Path(directory)) as server:
+        for name in NAMES:
+            (DOCS / f"dashboard-{name}.svg").write_text(picture.draw(name, HOST, server, NOW))
+
+
+if __name__ == "__main__":
+    main()

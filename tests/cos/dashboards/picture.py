@@ -11,7 +11,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from cos import dashboards
-from cos.dashboards.values import LINES, colour, ticks, worded
+from cos.dashboards.values import LINES, shown, ticks, worded
 from cos.server import Server
 
 COLUMN, ROW, GAP, MARGIN, HEAD = 50, 26, 6, 10, 46
@@ -114,55 +114,57 @@ def _legend(form: str, labels: Mapping[str, str]) -> str:
 def _stat(panel: Panel, box: Box, asked: Asked) -> Iterator[str]:
     (target,) = panel["targets"]
     found = asked.last(target["expr"])
-    defaults = panel["fieldConfig"]["defaults"]
-    fill = colour(found[0][1], defaults["thresholds"]) if found else PANEL
+    said, fill = shown(found[0][1], panel["fieldConfig"]["defaults"]) if found else (NO_DATA, PANEL)
     ink = PANEL if found else MUTED
     yield _rect(box, fill)
-    yield _text(box.x + 10, box.y + 18, panel["title"], ink, bold=True)
-    said = worded(found[0][1], defaults.get("unit")) if found else NO_DATA
-    yield _text(box.x + box.w / 2, box.y + box.h / 2 + 22, said, ink, size=30, anchor="middle", bold=True)
+    yield _text(box.x + 10, box.y + 18, _short(panel["title"], box.w - 12), ink, bold=True)
+    yield _text(box.x + box.w / 2, box.y + box.h / 2 + 22, said, ink, size=26, anchor="middle", bold=True)
 
 
 def _table(panel: Panel, box: Box, asked: Asked) -> Iterator[str]:
-    columns, rows = _merged(panel, asked)
+    columns, rows = merged(panel, asked)
     fits = int((box.h - 50) / LINE)
     more = f"{fits} of {len(rows)} rows" if len(rows) > fits else ""
     yield from _frame(panel, box, more, empty=not rows)
-    lengths = [max(len(column), *(len(str(row.get(column, ""))) for row in rows), 4) for column in columns]
+    overrides = panel["fieldConfig"]["overrides"]
+    looks = {
+        each["matcher"]["options"]: {p["id"]: p["value"] for p in each["properties"]} for each in overrides
+    }
+    cells = [
+        [shown(row[name], looks.get(name, {})) if name in row else ("", "") for name in columns]
+        for row in rows
+    ]
+    lengths = [max(4, len(name), *(len(row[n][0]) for row in cells)) for n, name in enumerate(columns)]
     widths = [(box.w - 16) * length / sum(lengths) for length in lengths]
-    looks = {each["matcher"]["options"]: each["properties"] for each in panel["fieldConfig"]["overrides"]}
     x = box.x + 8
-    for column, width in zip(columns, widths):
-        yield _text(x + 4, box.y + 40, column, MUTED, bold=True)
-        look = {each["id"]: each["value"] for each in looks.get(column, ())}
-        for number, row in enumerate(rows[:fits]):
-            y, value = box.y + 46 + number * LINE, row.get(column, "")
-            said, ink = str(value), INK
-            if isinstance(value, float):
-                said = worded(value, look.get("unit"))
-                if "custom.cellOptions" in look:
-                    yield _rect(Box(x, y, width - 4, LINE - 2), colour(value, look["thresholds"]))
-                    ink = PANEL
-            yield _text(x + 4, y + 12, said, ink)
+    for number, (name, width) in enumerate(zip(columns, widths)):
+        yield _text(x + 4, box.y + 40, _short(name, width - 4), MUTED, bold=True)
+        for line, row in enumerate(cells[:fits]):
+            y, (said, fill) = box.y + 46 + line * LINE, row[number]
+            if fill and "custom.cellOptions" in looks[name]:
+                yield _rect(Box(x, y, width - 4, LINE - 2), fill)
+            yield _text(x + 4, y + 12, _short(said, width - 6), PANEL if fill else INK)
         x += width
 
 
-def _merged(panel: Panel, asked: Asked) -> tuple[list[str], list[dict[str, Any]]]:
-    """Columns and rows, as the panel's transformations merge, name and sort what the queries give."""
+def merged(panel: Panel, asked: Asked) -> tuple[list[str], list[dict[str, Any]]]:
+    """Columns and rows, as the panel's transformations merge, order, name and sort what the queries give."""
     options: dict[str, Any] = {}
     for change in panel["transformations"]:
         options |= change["options"]
-    names, keys = options["renameByName"], list(options["indexByName"])
+    names, places = options["renameByName"], options["indexByName"]
+    keys = [each for each in places if not each.startswith("Value")]
     rows = dict[tuple[str, ...], dict[str, Any]]()
     for target in panel["targets"]:
         for labels, value in asked.last(target["expr"]):
             key = tuple(labels.get(each, "") for each in keys)
-            row = rows.setdefault(key, dict(zip(keys, key)))
+            row = rows.setdefault(key, {names.get(each, each): label for each, label in zip(keys, key)})
             row[names[f"Value #{target['refId']}"]] = value
     (order,) = options["sort"]
-    rows_sorted = sorted(rows.values(), key=lambda row: tuple(row[each] for each in keys))
-    rows_sorted.sort(key=lambda row: row.get(order["field"], 0.0), reverse=order["desc"])
-    return [*keys, *names.values()], rows_sorted
+    ordered = [rows[key] for key in sorted(rows)]
+    ordered.sort(key=lambda row: row.get(order["field"], 0.0), reverse=order["desc"])
+    fields = sorted({**places, **names}, key=lambda each: places.get(each, len(places)))
+    return [*dict.fromkeys(names.get(each, each) for each in fields)], ordered
 
 
 def _timeseries(panel: Panel, box: Box, asked: Asked) -> Iterator[str]:
@@ -174,7 +176,7 @@ def _timeseries(panel: Panel, box: Box, asked: Asked) -> Iterator[str]:
     if not lines:
         return
     unit = panel["fieldConfig"]["defaults"]["unit"]
-    legend = 212
+    legend = 268
     plot = Box(box.x + 62, box.y + 34, box.w - 62 - legend - 14, box.h - 58)
     scale = ticks(max(value for line in lines for _, value in line.points))
     yield from _axes(plot, scale, unit, asked.minutes)

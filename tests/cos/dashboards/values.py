@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in a panel's unit and colour."""
+"""Values in a panel's words, unit and colour."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-COLOURS = {"green": "#2e7d4f", "orange": "#d9822b", "red": "#c23030", "blue": "#2965cc"}
-"""Grafana's names, as this project's drawings have them."""
+COLOURS = {"green": "#2e7d4f", "orange": "#b35900", "red": "#c23030", "blue": "#2965cc", "transparent": ""}
+"""Grafana's names, as this project's drawings have them; empty where nothing is filled."""
 LINES = (
     "#2965cc",
     "#d9822b",
@@ -22,20 +22,41 @@ SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
-def worded(value: float, unit: str | None) -> str:
+def worded(value: float, unit: str | None, decimals: int | None = None) -> str:
     """A value as a panel with this unit shows it."""
     if unit == "percentunit":
-        return f"{value * 100:.3g} %"
-    if unit == "celsius":
-        return f"{value:.3g} °C"
+        return f"{value * 100:.3g} %" if decimals is None else f"{value * 100:.{decimals}f} %"
     if unit == "s":
         size, name = next((each for each in TIMES if value >= each[0]), (1.0, "s"))
         return f"{value / size:.0f} {name}"
-    if unit in ("Bps", "pps"):
-        return f"{_scaled(value)}{'B/s' if unit == 'Bps' else 'p/s'}"
-    if unit in ("short", None):
-        return _scaled(value).strip()
-    raise ValueError(f"the drawing knows no unit {unit}")
+    if unit in ENDINGS:
+        return f"{_scaled(value)}{ENDINGS[unit]}"
+    if unit not in ("celsius", "short", None):
+        raise ValueError(f"the drawing knows no unit {unit}")
+    ending = " °C" if unit == "celsius" else ""
+    return f"{_scaled(value).strip() if decimals is None else f'{value:.{decimals}f}'}{ending}"
+
+
+ENDINGS = {"Bps": "B/s", "pps": "p/s", "decbytes": "B"}
+
+
+def shown(value: float | str, look: Mapping[str, Any]) -> tuple[str, str]:
+    """A value as text, and the colour of what it stands on.
+
+    Args:
+        value: a number, or the text of a label.
+        look: the options of its field: mappings, unit, decimals, thresholds.
+
+    """
+    key = f"{value:g}" if isinstance(value, float) else value
+    named: Mapping[str, str] = {}
+    for each in look.get("mappings", ()):
+        named = each["options"].get(key) or named
+    if isinstance(value, str):
+        return named.get("text", value), ""
+    fill = colour(value, look["thresholds"]) if "thresholds" in look else ""
+    said = named.get("text") or worded(value, look.get("unit"), look.get("decimals"))
+    return said, COLOURS[named["color"]] if "color" in named else fill
 
 
 def _scaled(value: float) -> str:

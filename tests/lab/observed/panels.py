@@ -9,10 +9,10 @@ from lab.observed.watch import Watch
 
 
 def empty(watch: Watch, names: Iterable[str], host: str) -> list[str]:
-    """The queries that give nothing."""
+    """The queries that give nothing and should give something."""
     return [
         f"{query.dashboard}, {query.panel}: {query.expression}"
         for name in names
         for query in dashboards.queries(name, host)
-        if not watch.series.query(query.expression)
+        if not query.may_be_empty and not watch.series.query(query.expression)
     ]

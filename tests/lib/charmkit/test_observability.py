@@ -4,7 +4,9 @@
 tests/cos compares it with what Canonical's libraries write and read.
 """
 
+import base64
 import json
+import lzma
 import subprocess
 import sys
 from dataclasses import replace
@@ -71,6 +73,30 @@ def test_the_collector_is_told_all_five_keys() -> None:
     (job,) = told["metrics_scrape_jobs"]
     assert job["static_configs"] == [{"targets": ["localhost:19560"], "labels": {"instance": "node-1"}}]
     assert job["metrics_path"] == "/metrics"
+
+
+DOCUMENTED = "https://forge.example/me/fork/blob/HEAD/charms/sriov-switchdev/README.md"
+
+
+@pytest.mark.parametrize(
+    ("links", "address"),
+    [
+        ({}, ""),
+        ({"documentation": DOCUMENTED}, "https://forge.example/me/fork/blob/HEAD/"),
+        ({"documentation": "https://forge.example/elsewhere"}, ""),
+    ],
+)
+def test_dashboards_lead_to_the_documents_of_the_clone_that_was_packed(
+    links: dict[str, str], address: str
+) -> None:
+    found = testing.Context(Charm, meta={**META, "links": links}, juju_version="3.6.0")
+    after = found.run(found.on.config_changed(), testing.State(relations={AGENT}, model=MODEL))
+    told = agents(after.get_relation(AGENT.id))["dashboards"]
+    boards = [json.loads(lzma.decompress(base64.b64decode(each))) for each in told]
+    assert len(boards) == 3
+    for board in boards:
+        (documents,) = (each for each in board["templating"]["list"] if each["name"] == "documents")
+        assert (documents["query"], documents["current"]["value"]) == (address, address)
 
 
 def test_the_jobs_name_stays_because_a_new_one_would_leave_a_series_that_is_down() -> None:
