@@ -147,17 +147,23 @@ class Actions:
         return found
 
     def show_fabric(self, given: Showing) -> Results:
-        """The fabric as text or picture; with health, marked with what verify finds and an apply takes."""
+        """The fabric as text or picture.
+
+        With health, it has the names of hosts, the drained switches, what verify finds, and what an apply
+        takes.
+        """
         # Imported here, because hooks do not need them.
+        from attachments.ends import ends
         from output import picture, tables
 
         draw = picture.as_svg if given.format == "svg" else tables.as_text
         if not given.health:
             return {"fabric": draw(self.fabric)}
-        _, survey, found = self.look_now()
+        site, survey, found = self.look_now()
         worst_last = reversed(worst_first(found))
         health = {each.subject: each.severity for each in worst_last}
-        return {"fabric": draw(self.fabric, health, survey.toll.drawn)}
+        known = ends(self.fabric, survey.observed.switches, site.reports)
+        return {"fabric": draw(self.fabric, health, survey.toll.drawn, known, survey.record.drained)}
 
 
 Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]

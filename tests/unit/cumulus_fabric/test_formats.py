@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees as files and the fabric as text and picture: what other programs, and people, make of them."""
+"""Trees as files and the fabric as text: what other programs, and people, make of them."""
 
 import json
 import re
-from xml.etree import ElementTree
 
 import pytest
 import yaml
 from converge import Severity
 from intent.model import Dialect
-from output import formats, picture, tables
+from output import formats, tables
 from tree import render
-from unit.cumulus_fabric.fabrics import CHARM, SIX, fabric
+from unit.cumulus_fabric.fabrics import SIX, fabric
 from yamlfile import reader
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def digits(data):
@@ -99,60 +97,3 @@ def test_the_text_marks_what_is_unhealthy():
     assert "swp32 Spine1 (blocked)" in text
     assert "Leaf0-1 swp10 (warning)" in text
     assert "Spine0 (" not in text
-
-
-# The picture.
-
-
-def drawn(name="rdg", health=None):
-    return ElementTree.fromstring(picture.as_svg(fabric(name), health))
-
-
-def titles(svg) -> dict[str, str]:
-    """The lines of a picture by what they are, with their colours."""
-    return {line.findtext(f"{SVG}title"): line.get("stroke") for line in svg.iter(f"{SVG}line")}
-
-
-@pytest.mark.parametrize("name", ["rdg", "rdg-max"])
-def test_every_cable_is_a_line_and_every_port_of_a_host_a_dot(name):
-    svg, whole = drawn(name), fabric(name)
-    cables = [title for title in titles(svg) if " to " in title]
-    leaves = [switch for switch in whole.switches if switch.rack is not None]
-    assert len(cables) == sum(len(leaf.links) for leaf in leaves)
-    dots = list(svg.iter(f"{SVG}circle"))
-    assert len(dots) == sum(len(leaf.bonds) + len(leaf.single_homed) for leaf in leaves)
-
-
-def test_names_of_switches_hosts_and_ports_are_written():
-    written = {text.text for text in drawn().iter(f"{SVG}text")}
-    assert {"Spine0", "Leaf1-2", "bond_ext", "juju", "swp13", "swp31", "rack 1"} <= written
-
-
-def test_nothing_lies_outside_the_picture():
-    for name in ("rdg", "rdg-max", "demartek"):
-        svg = drawn(name)
-        width, height = float(svg.get("width")), float(svg.get("height"))
-        for element in svg.iter():
-            for key, limit in (("x", width), ("x1", width), ("x2", width), ("y", height), ("cy", height)):
-                if element.get(key):
-                    assert 0 <= float(element.get(key)) <= limit, (name, element.attrib)
-
-
-def test_health_has_colours():
-    lines = titles(drawn(health=HEALTH))
-    assert lines["Leaf1-1 swp32 to Spine1 swp15"] == picture.COLOURS[Severity.BLOCKED]
-    assert lines["Leaf0-1 swp10"] == picture.COLOURS[Severity.WARNING]
-    assert lines["Leaf0-1 swp31 to Spine0 swp13"] == picture.COLOURS[Severity.INFO]
-    assert picture.COLOURS[Severity.BLOCKED] not in titles(drawn()).values()
-
-
-def test_names_cannot_break_the_picture():
-    def odd(data):
-        data["racks"][0]["bonds"]["bond_ext"]["description"] = "<a> & 'b'"
-
-    assert ElementTree.fromstring(picture.as_svg(fabric("rdg", odd)))
-
-
-def test_the_readmes_picture_is_drawn_from_the_guides_intent():
-    assert (CHARM / "examples/rdg.svg").read_text() == picture.as_svg(fabric())
-    assert "(examples/rdg.svg)" in (CHARM / "README.md").read_text()

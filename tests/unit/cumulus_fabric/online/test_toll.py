@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from attachments.ends import ends
 from attachments.toll import Loses, Toll
 from audit.foreign import Ownership
+from charmkit.fabric import Host, Neighbour, PortReport
 from maintenance import Maintenance
 from online import Site
 from output import picture, tables
@@ -144,11 +146,25 @@ def test_the_picture_and_the_table_have_the_legs_of_the_plan(made: Rack) -> None
     svg = picture.as_svg(site.fabric, {}, drawn)
     assert svg.count("stroke-dasharray") == 6, "five legs and the legend"
     assert "<title>Leaf0-1 swp9: pauses with apply</title>" in svg
-    assert ">swp9 · pauses<" in svg, "colour alone does not tell"
+    told = [svg.count(f">{word}<") for word in ("pauses", "only leg pauses")]
+    assert told == [4, 1], "colour alone does not tell"
     assert "stroke-dasharray" not in picture.as_svg(site.fabric, {})
     assert "Leaf0-1 swp9 (pauses with apply), Leaf0-2 swp9 (pauses with apply)" in tables.as_text(
         site.fabric, {}, drawn
     )
+
+
+def test_both_have_the_host_and_its_port_where_lldp_or_the_host_tells(made: Rack) -> None:
+    survey = made.site.survey(state=True)
+    seen = ends(made.site.fabric, survey.observed.switches, ())
+    assert {end: tuple(far[:2]) for end, far in seen.items() if end == "Leaf0-1 swp9"} == {
+        "Leaf0-1 swp9": ("node1", "")
+    }
+    port = PortReport("enp59s0f0np0", "0000:3b:00.0", "02:00:00:00:00:01", 9000)
+    host = Host("node-7", (replace(port, neighbour=Neighbour("44:38:39:00:00:01", "swp9", "Leaf0-1")),))
+    known = ends(made.site.fabric, survey.observed.switches, (host,))
+    assert tuple(known["Leaf0-1 swp9"][:2]) == ("node-7", "enp59s0f0np0"), "the host knows it best"
+    assert ">enp59s0f0np0<" in picture.as_svg(made.site.fabric, {}, ends=known)
 
 
 def test_the_actions_say_it(running: Unit) -> None:
