@@ -73,7 +73,7 @@ def main() -> int:
             elif options.more:
                 print(f"Left out, since the rack has not converged: {', '.join(options.more)}")
             fabric = picture(rack)
-            print(report.text(rack, found))
+            print(report.text(report.as_json(rack, found)))
             if options.json:
                 report.dump(options.json, rack, found)
             report.write_html(options.html, rack, found, fabric)

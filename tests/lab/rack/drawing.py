@@ -2,7 +2,7 @@
 """Drawings of a rack, made of its report: the nodes' NICs as found, who did what when, OpenStack's ladder.
 
 What a drawing shows green was checked and holds; red is what was found instead. A thing that no check was
-about is grey.
+about is grey. Amber is a share in the NIC that is small: it may be as expected, and is nothing to be glad of.
 """
 
 import json
@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from lab.progress import seconds
+from lab.rack import highlights
 
-GOOD, BAD, UNKNOWN, INK, MUTED = "#18794e", "#b42318", "#9aa5b1", "#1f2933", "#616e7c"
+GOOD, BAD, UNKNOWN, INK, MUTED = "#18794e", "#b42318", "#7b8794", "#1f2933", "#616e7c"
+PARTLY = "#9a5b00"
+OFFLOADED = 0.9
+"""The share in the NIC from which on a rung's traffic is offloaded."""
 CHARMS = {
     "nic-firmware": "#7c5cc4",
     "sriov-switchdev": "#2f6fce",
@@ -33,61 +37,76 @@ TITLES = {
 REBOOT, OTHER = "#1f2933", "#c3ccd5"
 Said = Mapping[str, Any]
 
-_NODE, _PORT, _VF = 340, 150, 13  # widths of a node, a port and a VF
+_NODE, _PORT, _VF, _HIGH = 340, 150, 13, 256  # widths of a node, a port and a VF; height of a node
 
 
 def nodes(said: Said) -> str:
-    """Each node with its bond, its ports, their leaves and their VFs."""
-    found = {(check["area"], check["subject"]): check for check in said["checks"]}
-    drawn = [
-        line for n, name in enumerate(said["nodes"]) for line in _node(said, found, name, 10 + n * _NODE)
-    ]
-    return _svg("Nodes as they were found", 10 + _NODE * len(said["nodes"]), 262, drawn)
+    """All nodes beside each other, each with its bond, its ports, their leaves and their VFs."""
+    found = _by_subject(said)
+    drawn = [line for n, name in enumerate(said["nodes"]) for line in _node(said, found, name, n * _NODE)]
+    return _svg("Nodes as they were found", _NODE * len(said["nodes"]), _HIGH, drawn)
+
+
+def node(said: Said, name: str) -> str:
+    """One of them alone, which fits a phone's width."""
+    return _svg(f"{name} as it was found", _NODE, _HIGH, [*_node(said, _by_subject(said), name, 0)])
 
 
 Found = Mapping[tuple[str, str], Said]
 
 
+def _by_subject(said: Said) -> Found:
+    return {(check["area"], check["subject"]): check for check in said["checks"]}
+
+
 def _node(said: Said, found: Found, name: str, x: int) -> Iterator[str]:
-    yield _box(x, 62, _NODE - 20, 190, INK)
-    yield _text(x + 10, 82, name, INK, bold=True)
+    """The cables come from above, into the bond; what is written beside them ends before the next one."""
+    yield _box(x + 10, 40, _NODE - 20, _HIGH - 50, INK)
+    yield _text(x + 20, 60, name, INK, bold=True)
     lossless = found.get(("QoS", f"{name} lossless priorities of both ports"))
-    yield _text(x + 160, 82, f"lossless priorities {_words(lossless)}", _colour([lossless]))
     pairs = [("network", f"{name} bond0: aggregated ports"), ("fabric", f"{name} LACP partner")]
     said_of_bond = [found[pair] for pair in pairs if pair in found]
     partner = found.get(pairs[1], {}).get("found", "not checked")
-    yield _box(x + 10, 92, _NODE - 40, 24, _colour(said_of_bond))
-    yield _text(x + 18, 108, f"bond0, LACP partner {partner}", _colour(said_of_bond))
+    yield _box(x + 20, 70, _NODE - 40, 40, _colour(said_of_bond))
+    yield _text(x + 28, 86, f"bond0, LACP partner {partner}", _colour(said_of_bond))
+    yield _text(x + 28, 102, _priorities(_words(lossless)), _colour([lossless]))
     for number, port in enumerate(said["nodes"][name]):
-        yield from _port(found, name, port, x + 10 + number * _PORT)
+        yield from _port(found, name, port, x + 20 + number * _PORT)
+
+
+def _priorities(words: str) -> str:
+    """The lossless priorities of both ports as `3 3` says them."""
+    if len({*words.split()}) == 1:
+        return f"priority {words.split()[0]} is lossless on both ports"
+    return f"lossless priorities {words}"
 
 
 def _port(found: Found, name: str, port: Mapping[str, str], x: int) -> Iterator[str]:
     subject = f"{name} {port['netdev']}"
-    middle = x + _PORT // 2 - 5
+    cable = x + _PORT - 28
     sessions = found.get(("fabric", f"{port['leaf']} EVPN sessions"))
     yield _box(x, 4, _PORT - 10, 24, _colour([sessions]))
     yield _text(x + 8, 20, f"{port['leaf']} {port['port']}", _colour([sessions]))
     aggregated = found.get(("network", f"{name} bond0: aggregated ports"))
-    yield f'<path d="M{middle} 28V92" stroke="{_colour([aggregated])}" stroke-width="3" fill="none"/>'
+    yield f'<path d="M{cable} 28V70" stroke="{_colour([aggregated])}" stroke-width="3" fill="none"/>'
     eswitch, lag = found.get(("eswitch", f"{subject}: eswitch")), found.get(("VF-LAG", f"{subject}: VF-LAG"))
     vfs, bound = found.get(("VFs", f"{subject}: VFs")), found.get(("VFs", f"{subject}: VFs bound"))
-    yield _box(x, 124, _PORT - 10, 118, _colour([eswitch, lag, vfs, bound]))
-    yield _text(x + 8, 140, port["netdev"], INK, bold=True)
-    yield _text(x + 8, 155, port["address"], MUTED)
-    yield _text(x + 8, 173, _words(eswitch).removeprefix("mode "), _colour([eswitch]))
-    yield _text(x + 8, 188, f"VF-LAG {_words(lag).removesuffix(' switchdev')}", _colour([lag]))
-    yield _text(x + 8, 206, f"{_words(vfs)} VFs, {_words(bound)} bound", _colour([vfs, bound]))
+    yield _box(x, 118, _PORT - 10, 118, _colour([eswitch, lag, vfs, bound]))
+    yield _text(x + 8, 134, port["netdev"], INK, bold=True)
+    yield _text(x + 8, 149, port["address"], MUTED)
+    yield _text(x + 8, 167, _words(eswitch).removeprefix("mode "), _colour([eswitch]))
+    yield _text(x + 8, 182, f"VF-LAG {_words(lag).removesuffix(' switchdev')}", _colour([lag]))
+    yield _text(x + 8, 200, f"{_words(vfs)} VFs, {_words(bound)} bound", _colour([vfs, bound]))
     count = _number(vfs)
     for vf in range(min(count, 10)):
         full = vf < _number(bound)
         fill = _colour([bound]) if full else "none"
         yield (
-            f'<rect x="{x + 8 + vf * _VF}" y="214" width="9" height="16" fill="{fill}" '
+            f'<rect x="{x + 8 + vf * _VF}" y="208" width="9" height="16" fill="{fill}" '
             f'stroke="{_colour([bound])}"/>'
         )
     if count > 10:
-        yield _text(x + 4 + 10 * _VF, 240, "…", MUTED)
+        yield _text(x + 4 + 10 * _VF, 222, "…", MUTED)
 
 
 def _number(check: Said | None) -> int:
@@ -119,13 +138,22 @@ def ladder(said: Said) -> str:
     for row, rung in enumerate(rungs):
         y = 26 + row * _ROW
         cells = [found.get(f"rung {rung}{check}") for check in ("", ", mtu", ", in-nic")]
+        colours = [*(_colour([cell]) for cell in cells[:2]), _in_nic(cells[2])]
+        whole = next((each for each in (BAD, PARTLY) if each in colours), _colour(cells))
         drawn += [
-            _box(6, y, 1098, 24, _colour(cells)),
+            _box(6, y, 1098, 24, whole),
             _text(16, y + 16, TITLES.get(rung, rung), INK, bold=True),
         ]
-        for x, cell in zip(_COLUMNS, cells):
-            drawn.append(_text(x, y + 16, re.sub("^(passed|failed): ", "", _words(cell)), _colour([cell])))
+        for x, cell, colour in zip(_COLUMNS, cells, colours):
+            drawn.append(_text(x, y + 16, re.sub("^(passed|failed): ", "", _words(cell)), colour))
     return _svg("The acceptance test's ladder", 1110, 30 + _ROW * len(rungs), drawn)
+
+
+def _in_nic(check: Said | None) -> str:
+    """The colour of a share: green is for what is offloaded, also where the lab expects something else."""
+    part = highlights.share(_words(check))
+    small = check is not None and check["holds"] and part is not None and part < OFFLOADED
+    return PARTLY if small else _colour([check])
 
 
 _LEFT, _WIDTH, _ROW = 90, 860, 30  # the timeline's names, its bars, and a row's height

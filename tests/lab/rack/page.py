@@ -7,16 +7,21 @@ from itertools import groupby
 from typing import Any
 
 from lab.progress import seconds
-from lab.rack import drawing
+from lab.rack import drawing, highlights
 
 STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;color:#1f2933;max-width:62rem;margin:0 auto;padding:1rem}
 h1{font-size:1.5rem;margin:.2rem 0} h2{font-size:1.1rem;margin:1.6rem 0 .4rem}
+body{overflow-wrap:anywhere}
 .bad{color:#b42318} .good{color:#18794e}
-.wide{overflow-x:auto} .wide svg{min-width:36rem} svg{max-width:100%;height:auto}
+.first{display:flex;flex-wrap:wrap;gap:.5rem;list-style:none;margin:.8rem 0;padding:0}
+.first li{flex:1 1 8.5rem;border:1px solid #d9e0e7;border-radius:4px;padding:.4rem .6rem;font-size:.85rem}
+.first b{display:block;font-size:1.35rem}
+.wide{overflow-x:auto} svg{max-width:100%;height:auto}
 table{border-collapse:collapse} td,th{padding:.15rem .9rem .15rem 0;text-align:left;vertical-align:top}
 details{border-top:1px solid #d9e0e7;padding:.3rem 0} summary{cursor:pointer}
-code{font-size:.85em;overflow-wrap:anywhere}
+@media (max-width:40rem){body{padding:.6rem} tr{display:block;padding:.3rem 0} td{display:block;padding:0}
+th{display:none} .wide svg{max-width:none}}
 """
 
 
@@ -34,7 +39,8 @@ def page(said: Mapping[str, Any], fabric: str) -> str:
             '<meta name=viewport content="width=device-width, initial-scale=1">',
             f"<title>Virtual rack</title><style>{STYLE}</style>",
             *_verdict(said),
-            *_drawn("Nodes", drawing.nodes(said)),
+            *_first(said),
+            *_nodes(said),
             *_drawn("Switches", fabric),
             *_drawn("OpenStack", drawing.ladder(said)),
             *_drawn("Time", drawing.timeline(said)),
@@ -58,6 +64,20 @@ def _verdict(said: Mapping[str, Any]) -> Iterator[str]:
     yield f"<h1>Virtual rack: <span class={'bad' if bad else 'good'}>{words}</span></h1>"
     if bad:
         yield "<ul>" + "".join(f"<li class=bad>{escape(_sentence(check))}" for check in bad) + "</ul>"
+
+
+def _first(said: Mapping[str, Any]) -> Iterator[str]:
+    """The main results, before anything else."""
+    yield "<ul class=first>"
+    for each in highlights.highlights(said):
+        word = "good" if each.holds else "bad"
+        yield f"<li><b class={word}>{escape(each.figure)}</b> {escape(each.about)}"
+    yield "</ul>"
+
+
+def _nodes(said: Mapping[str, Any]) -> Iterator[str]:
+    """A drawing for each, so that a phone has one below the other."""
+    yield f"<h2>Nodes</h2><div>{''.join(drawing.node(said, name) for name in said['nodes'])}</div>"
 
 
 def _sentence(check: Mapping[str, Any]) -> str:

@@ -2,13 +2,14 @@
 """The results for people, for programs and for browsers."""
 
 import json
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lab.checks import Check
 from lab.progress import seconds
-from lab.rack import figures, hooks, layout, page
+from lab.rack import figures, highlights, hooks, layout, page
 from lab.rack.build import Rack
 from lab.site import PFS
 
@@ -24,8 +25,18 @@ DIFFERENT = (
 """The differences from real hardware."""
 
 
-def text(rack: Rack, checks: Sequence[Check]) -> str:
-    """As the terminal shows it."""
+COLUMNS = 80
+"""Of a terminal; a longer line goes on below its beginning."""
+
+
+def text(said: Mapping[str, Any]) -> str:
+    """As the terminal shows it.
+
+    Args:
+        said: the report as JSON, see :func:`as_json`.
+
+    """
+    checks = [Check(**check) for check in said["checks"]]
     width = max(len(check.subject) for check in checks)
     lines: list[str] = []
     area = ""
@@ -33,16 +44,28 @@ def text(rack: Rack, checks: Sequence[Check]) -> str:
         if check.area != area:
             area = check.area
             lines += ["", area]
-        lines.append(check.line(width))
-    lines += figures.text(rack.figures)
-    lines += hooks.text({name: unit.hooks for name, unit in rack.controller.units.items()})
+        lines += _wrapped(check.line(width), width + 8)
+    lines += figures.text([figures.Figure(**each) for each in said["figures"]["all"]])
+    lines += [part for line in hooks.text(said["hooks"]) for part in _wrapped(line, 4)]
     lines += ["", "Not as on real hardware"]
-    lines += [f"  - {line}" for line in (*DIFFERENT, *rack.substituted)]
+    lines += [part for line in said["different-on-hardware"] for part in _wrapped(f"  - {line}", 4)]
     lines += ["", "Time"]
-    lines += [f"  {name.ljust(24)} {seconds(spent):>12}" for name, spent in rack.display.phases]
+    lines += [f"  {name.ljust(24)} {seconds(spent):>12}" for name, spent in said["seconds"].items()]
+    lines += ["", "In short"]
+    found = highlights.highlights(said)
+    widest = max((len(each.figure) for each in found), default=0)
+    lines += [
+        f"  {'ok ' if each.holds else 'BAD'} {each.figure.rjust(widest)}  {each.about}" for each in found
+    ]
     bad = sum(not check.holds for check in checks)
     verdict = "All holds" if not bad else f"{bad} of {len(checks)} do NOT hold"
-    return "\n".join([*lines, "", f"{verdict}; {seconds(rack.display.elapsed)} in all."])
+    return "\n".join([*lines, "", f"{verdict}; {seconds(said['elapsed'])} in all."])
+
+
+def _wrapped(line: str, indent: int) -> list[str]:
+    """A line of the terminal's width, and what does not fit below it, where its last column begins."""
+    rest = " " * (indent if indent < COLUMNS - 20 else 4)
+    return textwrap.wrap(line, COLUMNS, subsequent_indent=rest, break_on_hyphens=False) or [""]
 
 
 def as_json(rack: Rack, checks: Sequence[Check]) -> dict[str, Any]:
@@ -77,6 +100,7 @@ def as_json(rack: Rack, checks: Sequence[Check]) -> dict[str, Any]:
             for done in machine.done
             if done.what
         ],
+        "elapsed": round(rack.display.elapsed, 1),
         "seconds": {name: round(spent, 1) for name, spent in rack.display.phases},
         "different-on-hardware": [*DIFFERENT, *rack.substituted],
     }
