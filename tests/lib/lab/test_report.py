@@ -149,7 +149,7 @@ def test_on_a_phone_nothing_is_wider_than_the_page(said: Said) -> None:
 
 
 def whole(said: Said) -> Said:
-    """What a rack tells now, and did not tell when the example ran."""
+    """The report with the keys that a rack did not have when the example ran."""
     return {"hooks": {}, "elapsed": sum(said["seconds"].values()), **said}
 
 

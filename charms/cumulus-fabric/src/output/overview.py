@@ -98,7 +98,7 @@ def _read(told: Told, leaves: Sequence[Switch]) -> Rack:
 
 
 def _wrong(told: Told, leaves: Sequence[Switch]) -> Iterator[tuple[Severity, str]]:
-    """What is not as intended, or goes with an apply, at these leaves."""
+    """All that is not as intended, or goes with an apply, at these leaves."""
     for leaf in leaves:
         links: dict[Severity, list[str]] = {}
         for link in leaf.links:

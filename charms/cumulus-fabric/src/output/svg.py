@@ -74,7 +74,7 @@ class Told:
         yield text(MARGIN, 58, vlans, colour=QUIET, anchor="start")
 
     def legend(self, y: float) -> Iterator[str]:
-        """What the colours and dashes mean; only those that the picture has."""
+        """The meaning of the colours and dashes that the picture has."""
         x: float = MARGIN
         worst = {Severity.INFO, *(self.health or {}).values()}
         for severity in sorted(worst) if self.health is not None else ():
