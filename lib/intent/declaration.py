@@ -104,6 +104,39 @@ class Roce:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Split:
+    """How front-panel ports are split: ``mode`` 4x makes four ports of each.
+
+    ``lanes`` is the number of lanes that each of these gets, 1, 2, 4 or 8; None divides those of the port.
+    """
+
+    mode: Annotated[str, values.SPLIT]
+    lanes: Annotated[int | None, values.LANES] = None
+
+
+_SPLIT = Union[Split]({str: _Short("mode", values.SPLIT, Split), dict: record(Split)})
+_BREAKOUT = MappingOf(values.WHOLE_PORTS, _SPLIT, "ports to split")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredPort:
+    """Properties of ports or lanes, whatever uses them; what is not given stays as the switch has it.
+
+    ``auto_negotiate`` false forces the ``speed``. Releases up to 5.13 force it without that, too, and those
+    from 5.14 on offer it to the other end (user guide, "Switch Port Attributes"). ``fec`` is the forward
+    error correction. ``shut``: the ports are down on purpose.
+    """
+
+    speed: Annotated[str, values.SPEED] = ""
+    fec: Annotated[str, values.FEC] = ""
+    auto_negotiate: Annotated[bool | None, Boolean()] = None
+    shut: Annotated[bool, Boolean()] = False
+
+
+_PORT_SETTINGS = MappingOf(values.PORTS, record(DeclaredPort), "ports with properties of their own")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spines:
     """All spines. Their links to leaves are the downlinks, in the order of the leaves' numbers.
 
@@ -111,6 +144,7 @@ class Spines:
     ports. ``name`` contains {n}, from 0; ``names`` lists them instead. ``numbers`` are the numbers that they
     keep, in the order of ``names`` or instead of ``count``; without, each has its place as its number.
     ``breakout`` splits front-panel ports into lanes: ``{"swp1-4": "4x"}`` makes swp1s0 to swp4s3.
+    ``port_settings`` gives ports properties of their own.
     """
 
     count: Annotated[int | None, Integer(1, 64, "a number of spines")] = None
@@ -122,7 +156,10 @@ class Spines:
     downlinks: Annotated[str, values.PORTS]
     management: Annotated[str | None, values.ADDRESS] = None
     ports: Annotated[int, values.FRONT_PORTS] = 32
-    breakout: Annotated[Mapping[str, str], values.BREAKOUT] = field(default_factory=dict[str, str])
+    breakout: Annotated[Mapping[str, Split], _BREAKOUT] = field(default_factory=dict[str, Split])
+    port_settings: Annotated[Mapping[str, DeclaredPort], _PORT_SETTINGS] = field(
+        default_factory=dict[str, DeclaredPort]
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +169,8 @@ class Leaves:
     ``name`` contains {rack}, the rack's number, and {leaf}, from 1. ``loopback``, ``management`` and the
     first AS number are those of the first leaf of rack 0, ``segment_mac`` is that of rack 0; all count up.
     ``df_preference`` is one number for all leaves of a rack, or one for each. ``tracked`` lists the uplinks
-    whose loss takes the hosts' ports down; all when not given. ``breakout`` is as for spines.
+    whose loss takes the hosts' ports down; all when not given. ``breakout`` and ``port_settings`` are as for
+    spines.
     """
 
     name: Annotated[str, values.LEAF_NAME] = "Leaf{rack}-{leaf}"
@@ -145,7 +183,10 @@ class Leaves:
     tracked: Annotated[str | None, values.PORTS] = None
     management: Annotated[str | None, values.ADDRESS] = None
     ports: Annotated[int, values.FRONT_PORTS] = 32
-    breakout: Annotated[Mapping[str, str], values.BREAKOUT] = field(default_factory=dict[str, str])
+    breakout: Annotated[Mapping[str, Split], _BREAKOUT] = field(default_factory=dict[str, Split])
+    port_settings: Annotated[Mapping[str, DeclaredPort], _PORT_SETTINGS] = field(
+        default_factory=dict[str, DeclaredPort]
+    )
     df_preference: Annotated[int | tuple[int, ...] | None, values.PREFERENCES] = None
 
 
@@ -253,7 +294,11 @@ class Unmanaged:
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """The differences of one switch; None leaves the scheme's value. ``unmanaged`` adds to that of all."""
+    """The differences of one switch; None leaves the scheme's value.
+
+    ``unmanaged`` adds to that of all, and ``port_settings`` to those of its role: a port that has an entry in
+    both has the one here.
+    """
 
     asn: Annotated[int | None, values.ASN] = None
     loopback: Annotated[str | None, values.ADDRESS] = None
@@ -262,7 +307,8 @@ class Override:
     downlinks: Annotated[str | None, values.PORTS] = None
     tracked: Annotated[str | None, values.PORTS] = None
     ports: Annotated[int | None, values.FRONT_PORTS] = None
-    breakout: Annotated[Mapping[str, str] | None, values.BREAKOUT] = None
+    breakout: Annotated[Mapping[str, Split] | None, _BREAKOUT] = None
+    port_settings: Annotated[Mapping[str, DeclaredPort] | None, _PORT_SETTINGS] = None
     dialect: Annotated[str | None, values.DIALECT] = None
     roce: Annotated[str | None, values.MODE] = None
     unmanaged: Annotated[Unmanaged | None, record(Unmanaged)] = None

@@ -17,6 +17,7 @@ from intent.model import (
     Dialect,
     Fabric,
     Network,
+    PortSettings,
     Role,
     Segment,
     Switch,
@@ -270,6 +271,7 @@ def _switch(intent: Intent, scheme: Spines | Leaves, switch: Switch) -> Switch:
         loopback=own.loopback or loopback,
         ports=own.ports or scheme.ports,
         breakouts=_breakouts(intent, switch),
+        port_settings=_port_settings(intent, switch),
         roce=own.roce or intent.roce.mode,
         unmanaged=_unmanaged(intent, switch, own.unmanaged),
         overridden=frozenset(each.name for each in fields(own) if getattr(own, each.name) is not None),
@@ -280,11 +282,31 @@ def _breakouts(intent: Intent, switch: Switch) -> dict[str, Breakout]:
     """The front-panel ports of a switch that are split; its own entry replaces that of its role."""
     path, modes = setting(intent, switch, "breakout")
     found: dict[str, Breakout] = {}
-    for names, mode in modes.items():
+    for names, split in modes.items():
         for port in ports.expand(path, names):
             if port in found:
                 raise InvalidValue(path, names, f"each port once instead of {port} twice")
-            found[port] = Breakout(mode, path)
+            if split.lanes and split.lanes & (split.lanes - 1):
+                raise InvalidValue(at(at(path, names), "lanes"), split.lanes, "1, 2, 4 or 8 lanes")
+            found[port] = Breakout(split.mode, path, split.lanes)
+    return found
+
+
+def _port_settings(intent: Intent, switch: Switch) -> dict[str, PortSettings]:
+    """The properties of a switch's ports: those of its role, and of its own entry, which come first."""
+    section, own = SECTIONS[switch.role], intent.switches.get(switch.name)
+    found: dict[str, PortSettings] = {}
+    places = ((section, getattr(intent, section)), (at("switches", switch.name), own))
+    for place, declared in places:
+        path = at(place, "port-settings")
+        here: dict[str, PortSettings] = {}
+        for names, port in ((declared and declared.port_settings) or {}).items():
+            for name in ports.expand(path, names):
+                if name in here:
+                    raise InvalidValue(path, names, f"each port once instead of {name} twice")
+                settings = (port.speed, port.fec, port.auto_negotiate, port.shut)
+                here[name] = PortSettings(*settings, at(path, names))
+        found |= here
     return found
 
 

@@ -88,6 +88,7 @@ class Link:
     peer_port: str
     tracked: bool
     path: str
+    shut: bool = False  # whether the intent has shut one of its ends down
 
 
 @dataclass(frozen=True)
@@ -115,11 +116,27 @@ class Breakout:
 
     mode: str
     path: str
+    width: int | None = None  # the lanes of the module that each port gets; None divides them
 
     @property
     def lanes(self) -> int:
         """How many ports it makes: 4 are s0 to s3."""
         return int(self.mode.partition("x")[0])
+
+
+@dataclass(frozen=True)
+class PortSettings:
+    """The properties of a port or lane that the intent sets."""
+
+    speed: str  # such as 25G; empty leaves it to the switch
+    fec: str  # rs, baser or off; empty leaves it to the switch
+    auto_negotiate: bool | None  # None leaves it to the switch
+    shut: bool  # whether it is down on purpose
+    path: str  # in the intent
+
+
+AS_IT_IS = PortSettings("", "", None, False, "")
+"""Those of a port of which the intent says nothing."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +193,8 @@ class Switch:
     ports: int = 32  # number of front-panel ports
     # Those of them that are split
     breakouts: Mapping[str, Breakout] = field(default_factory=dict[str, Breakout])
+    # The properties of ports and lanes, by their names
+    port_settings: Mapping[str, PortSettings] = field(default_factory=dict[str, PortSettings])
     roce: str = "lossless"  # lossless, lossy or off
     bandwidth: int | None = None  # of a standalone switch, percent for RoCE; None is the switch's default
     links: tuple[Link, ...] = ()  # to other switches, in the neighbours' order
@@ -196,6 +215,15 @@ class Switch:
     def extended(self) -> tuple[Network, ...]:
         """The networks for which it has a VNI."""
         return self.networks if self.role is Role.LEAF else ()
+
+    def settings_of(self, port: str) -> PortSettings:
+        """The properties of one of its ports that the intent sets."""
+        return self.port_settings.get(port, AS_IT_IS)
+
+    @property
+    def open_links(self) -> tuple[Link, ...]:
+        """Its links without those that the intent has shut down at one of their ends."""
+        return tuple(link for link in self.links if not link.shut)
 
     def bond(self, name: str) -> Bond | None:
         """The bond of this name."""

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from converge.shape import Integer, ListOf, MappingOf, OneOf, Text, Union
+from converge.shape import Integer, ListOf, OneOf, Text, Union
 
 DIALECTS = ("auto", "5.14", "5.15")
 """NVUE object trees: "5.14" up to that release, "5.15" from that one on; "auto" asks the switch."""
@@ -78,7 +78,11 @@ PREFERENCES = Union[Any](
 )
 THRESHOLD = Integer(1, 10_000_000)
 MODE = OneOf(("lossless", "lossy", "off"))
-BREAKOUT = MappingOf(WHOLE_PORTS, OneOf(("2x", "4x", "8x")), "ports to split")
+SPLIT = OneOf(("2x", "4x", "8x"))
+LANES = Integer(1, 8, "a number of lanes")
+SPEED = OneOf(("1G", "10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"))
+# Not auto: the user guide ("Switch Port Attributes") advises against it, as the link would flap with each change
+FEC = OneOf(("rs", "baser", "off"))
 UNTAGGED = Text(r"[a-z][a-z0-9-]{0,30}", "the name of a network, or none")
 DIALECT = OneOf(DIALECTS)
 LOCAL_ID = Integer(1, 16777215, "a local-id")

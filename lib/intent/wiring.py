@@ -16,6 +16,7 @@ from intent.model import SECTIONS, Link, Switch
 class _End:
     """One switch's ports towards the other layer, and the links made so far."""
 
+    switch: Switch
     path: str
     ports: tuple[str, ...]
     tracked: frozenset[str] = frozenset()
@@ -23,7 +24,8 @@ class _End:
     used: int = 0  # of its ports, from the first on; also those of leaves that are not there
 
     def link(self, peer: Switch, peer_port: str, port: str) -> None:
-        self.links.append(Link(port, peer.name, peer_port, port in self.tracked, self.path))
+        shut = self.switch.settings_of(port).shut or peer.settings_of(peer_port).shut
+        self.links.append(Link(port, peer.name, peer_port, port in self.tracked, self.path, shut))
 
 
 def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> tuple[Switch, ...]:
@@ -40,8 +42,8 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
         return _pair(intent, *leaves)
     if not leaves or intent.leaves is None:
         return tuple(spines)
-    above = [_End(*_ports(intent, spine, "downlinks")) for spine in spines]
-    below = [_End(*_ports(intent, leaf, "uplinks")) for leaf in leaves]
+    above = [_End(spine, *_ports(intent, spine, "downlinks")) for spine in spines]
+    below = [_End(leaf, *_ports(intent, leaf, "uplinks")) for leaf in leaves]
     usual = len(ports.expand("leaves.uplinks", intent.leaves.uplinks)) // len(spines)
     expected = 0
     for leaf, end in zip(leaves, below, strict=True):
@@ -74,7 +76,7 @@ def _pair(intent: Intent, one: Switch, other: Switch) -> tuple[Switch, ...]:
     None is tracked unless the intent says so: with tracking on both, a loss of the links between them would
     take down the hosts' ports of both.
     """
-    here, there = (_End(*_ports(intent, leaf, "uplinks")) for leaf in (one, other))
+    here, there = (_End(leaf, *_ports(intent, leaf, "uplinks")) for leaf in (one, other))
     if len(here.ports) != len(there.ports):
         wanted = f"as many uplinks as {one.name} has ({ports.compact(here.ports)})"
         raise InvalidValue(there.path, ports.compact(there.ports), wanted)

@@ -28,7 +28,7 @@ def switches(
     for switch in fabric.switches:
         if (name := switch.name) not in seen and name not in survey.observed.errors:
             continue  # it has no NVUE
-        parts = zip(facts.OBJECTS, (switch.links, switch.links, switch.bonds, switch.extended))
+        parts = zip(facts.OBJECTS, (switch.open_links, switch.open_links, switch.bonds, switch.extended))
         change, checker = survey.changes.get(name), found.get(name)
         yield facts.Switch(
             name,
@@ -45,8 +45,8 @@ def switches(
 def _as_declared(checker: Checker) -> Iterator[tuple[str, int]]:
     """How many of the switch's :data:`facts.OBJECTS` are up and as the intent has them."""
     switch = checker.switch
-    yield "links", sum(checker.up(link.port) for link in switch.links)
-    yield "sessions", sum(_holds(checker.session(link)) for link in switch.links)
+    yield "links", sum(checker.up(link.port) for link in switch.open_links)
+    yield "sessions", sum(_holds(checker.session(link)) for link in switch.open_links)
     yield "segments", sum(_holds(checker.segment(bond)) for bond in switch.bonds)
     yield "vnis", sum(_holds(checker.vni(network)) for network in switch.extended)
 

@@ -19,6 +19,7 @@ OLDEST, NEWEST = (5, 5), (5, 99)
 INTERFACES = (
     "type",
     "link/mtu",
+    "link/speed",
     "link/state",
     "link/oper-status",
     "link/mac",

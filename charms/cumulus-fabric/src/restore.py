@@ -22,6 +22,7 @@ from tree.merge import IMPLIED_BY_PORTS, goes_whole, left_to_others
 from tree.render import BRIDGE, GROUP
 from verify import some
 
+PORT_SETTINGS = ("speed", "fec", "auto-negotiate")
 BGP, NEIGHBOR = "/".join(IN_VRF), (*IN_VRF, "neighbor")
 OURS = (
     f"bridge/domain/{BRIDGE}/vlan",
@@ -39,7 +40,7 @@ OURS = (
 OURS_ON_PORTS = (
     f"interface/*/bridge/domain/{BRIDGE}",
     "interface/*/evpn/multihoming",
-    *(f"interface/*/link/{each}" for each in ("mtu", "state", "breakout")),
+    *(f"interface/*/link/{each}" for each in (*PORT_SETTINGS, "mtu", "state", "breakout")),
     *(f"interface/*/bond/{each}" for each in ("member", "mode", "lacp-bypass")),
     "interface/lo/ip/address",
     "interface/lo/ipv4/address",
@@ -169,7 +170,11 @@ def _drain(switch: Switch, tree: Tree) -> tuple[bool, bool, frozenset[str]]:
     return (
         graceful,
         drain.withdrawn(tree),
-        frozenset(p for p in drain.host_ports(switch) if drain.shut(tree, p)),
+        frozenset(
+            port
+            for port in drain.host_ports(switch)
+            if drain.shut(tree, port) and not switch.settings_of(port).shut
+        ),
     )
 
 

@@ -141,9 +141,28 @@ class Checker:
             what = f"MTU is {mtu}, the intent says {wanted}"
             yield from self._differs(name, what, "interface", name, "link", "mtu")
 
+    def _speed(self, name: str) -> Iterator[Finding]:
+        """A port that runs at another speed than the intent's, as one does whose other end is slower."""
+        wanted = self.switch.settings_of(name).speed
+        speed: object = get_path(self._interface(name), ("link", "speed"))
+        if wanted and self.up(name) and speed not in (None, wanted):
+            what = f"runs at {speed}, the intent says {wanted}"
+            remedy = "check its cable, and the speed of the other end"
+            yield self._say(Severity.BLOCKED, name, what, remedy)
+
+    def _shut(self, name: str) -> Iterator[Finding]:
+        """A port that has its link although the intent has one of the ends shut down."""
+        if self.up(name):
+            yield from self._differs(
+                name, "is up, the intent has it shut down", "interface", name, "link", "state"
+            )
+
     # -- to other switches
 
     def _link(self, link: Link) -> Iterator[Finding]:
+        if link.shut:
+            yield from self._shut(link.port)
+            return
         if not self.up(link.port):
             if self._waits_for(link):
                 return
@@ -152,6 +171,7 @@ class Checker:
             yield self._say(Severity.BLOCKED, link.port, f"the link to {link.peer} is down", remedy)
             return
         yield from self._mtu(link.port, self.fabric.mtu.fabric)
+        yield from self._speed(link.port)
         yield from self._wired(link)
         if self.expected is None or self.expected.session(self.switch, link, self.state):
             yield from self.session(link)
@@ -235,6 +255,9 @@ class Checker:
             yield self._say(Severity.WARNING, bond.name, what, remedy)
 
     def _host_port(self, name: str, port: SwitchPort, vlans: bool = True) -> Iterator[Finding]:
+        if self.switch.settings_of(name).shut:
+            yield from self._shut(name)
+            return
         if not self.up(name):
             host = f" to {port.host}" if port.host else ""
             remedy = "check that the host is on and cabled"
@@ -242,6 +265,7 @@ class Checker:
             yield self._say(Severity.WARNING, name, f"the link{host} is down", remedy)
         elif port.host:
             yield from self._expected_host(name, port.host)
+        yield from self._speed(name)
         if vlans:
             yield from self._mtu(name, mtu_of(port))
             yield from self._vlans(name, port)

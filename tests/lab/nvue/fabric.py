@@ -48,6 +48,8 @@ class Fabric:
     hosts: dict[Port, HostPort] = field(default_factory=dict)
     cut: set[Port] = field(default_factory=set)
     """Ports whose link is down whatever is configured."""
+    speeds: dict[Port, str] = field(default_factory=dict)
+    """Ports whose link runs at a speed of its own, as with a slower other end."""
     deaf: set[str] = field(default_factory=set)
     """Switches whose lldpd does not run: they neither hear nor say anything."""
     refuse: dict[str, Issue] = field(default_factory=dict)
@@ -215,7 +217,10 @@ class Member:
             owner = self._configured(master.get(port, port))
             mtu = owner.get("link", {}).get("mtu", self._configured(port).get("link", {}).get("mtu", 9216))
             up = self.fabric.up((self.name, port))
+            speed = self._configured(port).get("link", {}).get("speed", "100G")
             shown[port] = _interface("swp", mtu, up) | {"lldp": {"neighbor": self._lldp(port) if up else {}}}
+            if up:
+                shown[port]["link"]["speed"] = self.fabric.speeds.get((self.name, port), speed)
             if (counted := self.fabric.counters.get((self.name, port))) and self._roce():
                 shown[port]["qos"] = {"roce": {"counters": counted}}
         for bond, content in self.tree.get("interface", {}).items():

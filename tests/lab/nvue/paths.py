@@ -58,7 +58,7 @@ COMMON: Paths = {
     "interface/{interface}/link/breakout/{mode}/lanes-per-port": one_of("1", "2", "4", "8"),
     "interface/{interface}/link/mtu": integer(552, 9216),
     "interface/{interface}/link/speed": one_of(
-        "auto", "1G", "10G", "25G", "40G", "50G", "100G", "200G", "400G"
+        "auto", "1G", "10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"
     ),
     "interface/{interface}/link/fec": one_of("auto", "off", "baser", "rs"),
     "interface/{interface}/link/state/up": None,

@@ -9,6 +9,9 @@ from intent.model import Dialect
 from tree import Path, Tree
 from tree.commands import IMPLIED, forms
 
+TEXT = ("lanes-per-port",)
+"""Settings whose digits are text in NVUE's tree."""
+
 
 def read(lines: Iterable[str], dialect: Dialect) -> Tree:
     """The tree that the CLI makes of ``nv set`` commands that the charm renders."""
@@ -47,7 +50,8 @@ def to_tree(paths: Iterable[Path], dialect: Dialect) -> Tree:
         for key in path[:-2] if has_value else path:
             node = node.setdefault(key, {})
         if has_value:
-            node[path[-2]] = int(path[-1]) if path[-1].isdigit() else path[-1]
+            is_text = path[-2] in TEXT or not path[-1].isdigit()
+            node[path[-2]] = path[-1] if is_text else int(path[-1])
     return tree
 
 

@@ -2,7 +2,7 @@
 """Ports are split where their lanes are used, on each leaf alike, and the switch is told to split them."""
 
 import pytest
-from audit import breakouts
+from audit.ports import breakouts
 from intent import expand
 from intent.model import Dialect
 from lab.nvue.published import published

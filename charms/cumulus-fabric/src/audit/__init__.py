@@ -11,8 +11,9 @@ from charmkit.fabric import Host
 from converge import Finding, worst_first
 from intent.model import Fabric
 
-from audit import addresses, attachments, breakouts, macs, networks, roce
+from audit import addresses, attachments, macs, networks, roce
 from audit import hosts as against_hosts
+from audit.ports import breakouts, settings
 
 CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     attachments.duplicate_segments,
@@ -21,6 +22,10 @@ CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     attachments.ports_beyond_the_switch,
     breakouts.lanes,
     breakouts.unlike_leaves,
+    settings.existing,
+    settings.unlike_ends,
+    settings.unlike_members,
+    settings.all_links_shut,
     attachments.uplinks_without_tracking,
     macs.segment_macs,
     macs.anycast_mac,

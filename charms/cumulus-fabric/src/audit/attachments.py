@@ -55,6 +55,7 @@ def unmanaged(fabric: Fabric) -> Iterator[Finding]:
         used = [
             *switch.used_ports(),
             *((port, each.path) for port, each in switch.breakouts.items()),
+            *((port, each.path) for port, each in switch.port_settings.items()),
             *((bond.name, bond.path) for bond in switch.bonds),
             *((f"vlan{each.vlan}", each.path) for each in switch.networks),
         ]

@@ -15,7 +15,7 @@ from tree.diff import IN_VRF
 from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS
 from tree.render import BRIDGE, GROUP
 
-from audit import breakouts
+from audit.ports import breakouts
 from audit.shared import others, typed
 
 MAC_LEARNING = "mac-learning"

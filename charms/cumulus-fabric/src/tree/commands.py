@@ -20,9 +20,14 @@ _FORMS = """
 interface #
 interface # type =
 interface # link breakout *
+interface # link breakout * lanes-per-port =
 interface # description =
 interface # ip address *
 interface # link mtu =
+interface # link speed =
+interface # link fec =
+interface # link auto-negotiate =
+interface # link state *
 interface # bond member #
 interface # bond lacp-bypass =
 interface # bridge domain * vlan #

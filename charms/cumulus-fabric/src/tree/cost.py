@@ -30,6 +30,9 @@ CUTS_NETWORK = (
 """Settings whose change or removal interrupts the hosts' network for a moment."""
 
 
+FLAPS = (*(f"interface/*/link/{each}" for each in ("speed", "fec", "auto-negotiate", "state/down")),)
+"""Settings by which a port that is in use loses its link, also where they are new on it."""
+
 RUNS_BGP = (("router", "bgp", "enable"), ("router", "bgp", "state"))
 """Whether FRR has a daemon for BGP. NVUE restarts all of FRR where the list of its daemons changes."""
 
@@ -64,5 +67,5 @@ def costs(patch: Tree, before: Tree) -> Iterator[tuple[Path, Disruption]]:
         if value is None or have is not None:
             cutting = any(overlaps(pattern, path) for pattern in CUTS_NETWORK)
             yield path, Disruption.HOST_NETWORK_CUT if cutting else Disruption.LINK_FLAP
-        elif path[0] == "interface" and path[2:4] == ("bond", "member"):
+        elif path[2:4] == ("bond", "member") or any(covers(pattern, path) for pattern in FLAPS):
             yield path, Disruption.LINK_FLAP

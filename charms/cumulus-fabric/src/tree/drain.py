@@ -109,8 +109,9 @@ def close(switch: Switch, applied: Tree) -> Tree:
 
 
 def reopen(switch: Switch, applied: Tree) -> Tree:
-    """The patch that brings the hosts' ports back up."""
-    ports = [port for port in host_ports(switch) if shut(applied, port)]
+    """The patch that brings the hosts' ports back up, but for those that the intent has shut."""
+    closed = (port for port in host_ports(switch) if shut(applied, port))
+    ports = [port for port in closed if not switch.settings_of(port).shut]
     return _ports(ports, {"link": {"state": None}})
 
 

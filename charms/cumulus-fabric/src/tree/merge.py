@@ -84,6 +84,8 @@ def _in_the_way(applied: Tree, wanted: Tree) -> Iterator[Path]:
             for path in (*_settings(have, name), *_moved(have, name, get_tree(node), ports)):
                 if not has(wanted, path):
                     yield path
+            if "down" in get_tree(node, "link", "state") and "up" in get_tree(have, "link", "state"):
+                yield ("interface", name, "link", "state", "up")
 
 
 def _settings(have: Tree, name: str) -> Iterator[Path]:

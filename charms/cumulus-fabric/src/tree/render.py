@@ -6,9 +6,20 @@ itself (``type``, ``enable``), because REST adds nothing. Its values are int and
 Releases up to 5.14 use ``enable: on``, those from 5.15 ``state: enabled`` (NVIDIA's NVUE reference).
 """
 
-from intent.model import Bond, Dialect, Fabric, Link, Network, Role, Switch, SwitchPort
+from intent.model import (
+    Bond,
+    Breakout,
+    Dialect,
+    Fabric,
+    Link,
+    Network,
+    PortSettings,
+    Role,
+    Switch,
+    SwitchPort,
+)
 
-from tree import DEFAULT_MTU, Tree, parted
+from tree import DEFAULT_MTU, Tree, merged, parted
 
 BRIDGE = "br_default"
 GROUP = "underlay"
@@ -46,6 +57,10 @@ class _Vocabulary:
         self._addresses = "ipv4" if dialect is Dialect.FROM_5_15 else "ip"
         self._key, self.yes = dialect.on
 
+    def whether(self, is_on: bool) -> str:
+        """The word for a setting that is on or off."""
+        return self.yes if is_on else {"on": "off", "enabled": "disabled"}[self.yes]
+
     @property
     def on(self) -> Tree:
         """The keys of a feature that is on."""
@@ -59,7 +74,7 @@ class _Vocabulary:
 def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
     made: Tree = {"lo": {**say.address(f"{switch.loopback}/32"), "type": "loopback"}}
     for port, breakout in switch.breakouts.items():
-        made[port] = {"type": "swp", "link": {"breakout": {breakout.mode: {}}}}
+        made[port] = {"type": "swp", "link": {"breakout": {breakout.mode: _width(breakout)}}}
     for port in switch.taken:
         if port not in switch.breakouts:
             made[port] = {"type": "swp", "link": {"breakout": {"disabled": {}}}}
@@ -71,7 +86,25 @@ def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
         made[bond.name] = _bond(bond, say)
     for port in switch.single_homed:
         made[port.name] = {**_access(port, "swp"), **_mtu(mtu_of(port))}
+    for port, own in switch.port_settings.items():
+        link = _own(own, say)
+        made[port] = merged(made.get(port, {"type": "swp"}), {"link": link} if link else {})
     return made
+
+
+def _width(breakout: Breakout) -> Tree:
+    return {"lanes-per-port": str(breakout.width)} if breakout.width else {}
+
+
+def _own(port: PortSettings, say: _Vocabulary) -> Tree:
+    """The properties of a port's link that the intent sets."""
+    negotiates = {} if port.auto_negotiate is None else {"auto-negotiate": say.whether(port.auto_negotiate)}
+    return {
+        **({"speed": port.speed} if port.speed else {}),
+        **({"fec": port.fec} if port.fec else {}),
+        **negotiates,
+        **({"state": {"down": {}}} if port.shut else {}),
+    }
 
 
 def _link(fabric: Fabric, switch: Switch, link: Link, say: _Vocabulary) -> Tree:

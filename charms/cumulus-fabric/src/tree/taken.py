@@ -59,8 +59,9 @@ def gone(before: Tree, patch: Tree) -> Taken:
     after = patched(before, patch)
     then, now = _attached(before), _attached(after)
     sessions = get_tree(before, *SESSIONS).keys() - get_tree(after, *SESSIONS)
+    closed = {name for name in get_tree(after, "interface") if shut(after, name) and not shut(before, name)}
     lost = {port for port, vlans in then.items() if port not in now or (vlans and not now[port])}
-    return Taken(ports=frozenset(lost | sessions))
+    return Taken(ports=frozenset(lost | sessions | closed))
 
 
 def vlans_gone(before: Tree, patch: Tree) -> Mapping[str, Mapping[str, bool]]:

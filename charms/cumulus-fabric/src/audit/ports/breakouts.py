@@ -116,6 +116,10 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         have = _mode(applied, port)
         want = _mode(wanted, port)
         undo = "run nv unset interface {} link breakout && nv config apply on the switch"
+        if number is None and have == want and (other := _other_width(applied, wanted, port)):
+            what = f"{{}} is split {have} with {other} on the switch, which stay while it is split"
+            remedy = f"give its breakout these lanes in the intent; or, where nothing uses its ports, {undo}"
+            found[what, remedy].append(port)
         if number is None and have not in (WHOLE, want):
             how = f"the intent splits {{}} {want}" if want != WHOLE else "the intent uses {} whole"
             if want == "disabled":
@@ -141,6 +145,22 @@ def _mode(tree: Tree, port: str) -> str:
     """How a port is split: 4x, 1x (also where it has a speed, 1x100G), or ``disabled``."""
     mode = next(iter(get_tree(tree, "interface", port, "link", "breakout")), WHOLE)
     return WHOLE if mode.startswith(WHOLE) else mode
+
+
+def _other_width(applied: Tree, wanted: Tree, port: str) -> str:
+    """The lanes of each part of a split port, in words, if the intent has another number.
+
+    They can be set together with the breakout only (user guide, "Switch Port Attributes").
+    """
+    have, want = (
+        next(iter(get_tree(tree, "interface", port, "link", "breakout").values()), None)
+        for tree in (applied, wanted)
+    )
+    number = get_tree(want).get("lanes-per-port")
+    other = get_tree(have).get("lanes-per-port")
+    if not number or other == number:
+        return ""
+    return f"lanes-per-port {other}" if other else "the switch's own number of lanes"
 
 
 def _lanes(mode: str) -> int:
