@@ -8,7 +8,7 @@ from typing import NamedTuple
 from converge.shape import InvalidValue, at
 
 from intent import declaration, ports
-from intent.model import Bond, Network, Segment, SwitchPort
+from intent.model import Bond, Bridging, Network, Segment, SwitchPort
 
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 """Default df-preference of a rack's leaves: different, so that the forwarder is determined."""
@@ -21,6 +21,9 @@ PROVIDER_VLANS = "provider-vlans"
 
 UNKNOWN = "none"
 """The host name of a host whose name is not known."""
+
+
+_Bridged = declaration.Hosts | declaration.DeclaredBond | declaration.SingleHomed
 
 
 class _Place(NamedTuple):
@@ -52,13 +55,13 @@ class Attachments:
             if any(other.name == name for other in found):
                 raise InvalidValue(where, name, "each bond of a rack a name of its own")
             members = self._members(bond.ports, at(where, "ports"))
-            carried = self._carried(where, bond.networks, bond.untagged)
+            carried, how = self._carried(where, bond), _bridging(bond)
             mtu, segment = bond.mtu or self.mtu, replace(self.segment, local_id=bond.local_id)
-            found.append(Bond(name, *carried, mtu, bond.description, bond.host, where, members, segment))
+            found.append(Bond(name, *carried, mtu, bond.description, bond.host, where, how, members, segment))
         return tuple(found)
 
     def _hosts(self, hosts: declaration.Hosts, path: str) -> Iterator[Bond]:
-        carried = self._carried(path, hosts.networks, hosts.untagged, provider=True)
+        carried, how = self._carried(path, hosts, provider=True), _bridging(hosts)
         counted = not hosts.members
         for port, number, host, where in _places(hosts, self.rack.count, path):
             bond = hosts.bond.format(n=number)
@@ -66,7 +69,7 @@ class Attachments:
                 wanted = f"a number that makes a bond's name of {NETDEV_NAME_LENGTH} characters at most"
                 raise InvalidValue(at(where, "local-id"), number, wanted)
             mtu, segment = hosts.mtu or self.mtu, replace(self.segment, local_id=number)
-            yield Bond(bond, *carried, mtu, "", host, where, (port,), segment, counted)
+            yield Bond(bond, *carried, mtu, "", host, where, how, (port,), segment, counted)
 
     def single_homed(self) -> Iterator[SwitchPort]:
         """The ports that this leaf has alone."""
@@ -75,8 +78,17 @@ class Attachments:
             if port.leaf > self.leaves:
                 raise InvalidValue(at(where, "leaf"), port.leaf, f"a leaf from 1 to {self.leaves}")
             if port.leaf == self.leaf + 1:
-                carried = self._carried(where, port.networks, port.untagged)
-                yield SwitchPort(port.port, *carried, port.mtu, port.description, name, where)
+                carried, how = self._carried(where, port), _bridging(port)
+                yield SwitchPort(port.port, *carried, port.mtu, port.description, name, where, how)
+
+    def _access(self, path: str, port: _Bridged, name: str) -> tuple[tuple[Network, ...], Network | None]:
+        for key, other in (("networks", list(port.networks)), ("untagged", port.untagged)):
+            if other:
+                raise InvalidValue(at(path, key), other, f"no {key} beside access, which is the only network")
+        known = {each.name: each for each in self.networks.values() if not each.provider}
+        if name not in known:
+            raise InvalidValue(at(path, "access"), name, f"one of the networks {', '.join(known)}")
+        return (known[name],), known[name]
 
     def _members(self, declared: str | tuple[str, ...], path: str) -> tuple[str, ...]:
         if isinstance(declared, str):
@@ -87,9 +99,12 @@ class Attachments:
         return ports.expand(at(path, self.leaf), declared[self.leaf])
 
     def _carried(
-        self, path: str, names: Sequence[str], untagged: str | None, provider: bool = False
+        self, path: str, port: _Bridged, provider: bool = False
     ) -> tuple[tuple[Network, ...], Network | None]:
-        carried = named(self.networks, names, at(path, "networks"), provider)
+        """The networks of a port, and the one of them that it carries untagged."""
+        if port.access is not None:
+            return self._access(path, port, port.access)
+        carried, untagged = named(self.networks, port.networks, at(path, "networks"), provider), port.untagged
         if untagged == "none":
             return carried, None
         if untagged is None:
@@ -131,6 +146,10 @@ def _named_places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_
         if racks > 1 and host != UNKNOWN:
             raise InvalidValue(at(where, "host"), host, f"{UNKNOWN} where count is above 1")
         yield _Place(member.port, member.local_id, "" if host == UNKNOWN else host, where)
+
+
+def _bridging(port: _Bridged) -> Bridging:
+    return Bridging(port.access is not None, port.stp_edge, port.bpdu_guard)
 
 
 def preference(declared: int | tuple[int, ...] | None, leaf: int, leaves: int) -> int:

@@ -210,7 +210,9 @@ class Hosts:
     """The hosts of a rack: one bond for each port, which is the same port on each leaf.
 
     They are listed by ``ports``, or named by ``members``. ``bond`` contains {n}, which is also the local-id:
-    a member's own, or the place in the list, counted from 1. ``networks`` empty means all.
+    a member's own, or the place in the list, counted from 1. ``networks`` empty means all. ``access`` is the
+    one network of access ports, which carry it without a tag and nothing else. With ``stp_edge`` a port
+    forwards at once (STP's admin-edge), and with ``bpdu_guard`` it goes down if it gets a BPDU.
     """
 
     ports: Annotated[str, values.PORTS] = ""
@@ -219,6 +221,9 @@ class Hosts:
     names: Annotated[tuple[str, ...], ListOf(values.HOST, "host names")] = ()
     networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
     untagged: Annotated[str | None, values.UNTAGGED] = None
+    access: Annotated[str | None, values.NAME] = None
+    stp_edge: Annotated[bool, Boolean()] = False
+    bpdu_guard: Annotated[bool, Boolean()] = False
     mtu: Annotated[int | None, values.MTU] = None
 
 
@@ -226,7 +231,7 @@ class Hosts:
 class DeclaredBond:
     """One bond that is not a regular host's: an external gateway, for example.
 
-    ``ports`` is a range that holds on each leaf, or one range for each leaf.
+    ``ports`` is a range that holds on each leaf, or one range for each leaf. The other keys are as for hosts.
     """
 
     ports: Annotated[str | tuple[str, ...], values.PORTS_OF_LEAVES]
@@ -235,6 +240,9 @@ class DeclaredBond:
     host: Annotated[str, values.HOST] = ""
     networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
     untagged: Annotated[str | None, values.UNTAGGED] = None
+    access: Annotated[str | None, values.NAME] = None
+    stp_edge: Annotated[bool, Boolean()] = False
+    bpdu_guard: Annotated[bool, Boolean()] = False
     mtu: Annotated[int | None, values.MTU] = None
 
 
@@ -247,6 +255,9 @@ class SingleHomed:
     description: Annotated[str, values.LINE] = ""
     networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
     untagged: Annotated[str | None, values.UNTAGGED] = None
+    access: Annotated[str | None, values.NAME] = None
+    stp_edge: Annotated[bool, Boolean()] = False
+    bpdu_guard: Annotated[bool, Boolean()] = False
     mtu: Annotated[int | None, values.MTU] = None
 
 

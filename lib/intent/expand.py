@@ -14,6 +14,7 @@ from intent.declaration import Asns, Intent, Leaves, Spines
 from intent.model import (
     SECTIONS,
     Breakout,
+    Bridging,
     Dialect,
     Fabric,
     Network,
@@ -248,7 +249,7 @@ def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch
             roce=intent.roce.mode,
             bandwidth=declared.bandwidth or intent.roce.bandwidth,
             single_homed=tuple(
-                SwitchPort(port, carried, None, None, "", "", at(path, "ports")) for port in names
+                SwitchPort(port, carried, None, None, "", "", at(path, "ports"), Bridging()) for port in names
             ),
             networks=carried,
         )

@@ -9,6 +9,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from converge.shape import at
 
@@ -148,6 +149,14 @@ class Unmanaged:
     settings: tuple[str, ...] = ()
 
 
+class Bridging(NamedTuple):
+    """How a port belongs to the bridge."""
+
+    access: bool = False  # an access port: one network, which it carries untagged
+    edge: bool = False  # forwards at once, as STP's admin-edge
+    guard: bool = False  # goes down if it gets a BPDU
+
+
 @dataclass(frozen=True)
 class SwitchPort:
     """A single-homed port with networks on it."""
@@ -159,6 +168,7 @@ class SwitchPort:
     description: str  # as the switch shows it
     host: str  # the host expected behind it, if the intent names one
     path: str  # in the intent
+    bridging: Bridging
 
 
 @dataclass(frozen=True)

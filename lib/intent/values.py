@@ -81,7 +81,7 @@ MODE = OneOf(("lossless", "lossy", "off"))
 SPLIT = OneOf(("2x", "4x", "8x"))
 LANES = Integer(1, 8, "a number of lanes")
 SPEED = OneOf(("1G", "10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"))
-# Not auto: the user guide ("Switch Port Attributes") advises against it, as the link would flap with each change
+# Not auto: the link would then flap with each change (user guide, "Switch Port Attributes")
 FEC = OneOf(("rs", "baser", "off"))
 UNTAGGED = Text(r"[a-z][a-z0-9-]{0,30}", "the name of a network, or none")
 DIALECT = OneOf(DIALECTS)

@@ -80,7 +80,7 @@ class Site:
                 findings.append(wrong)
                 continue
             compared[name] = each = self._compared(switch, seen)
-            findings += [*conflicts(name, seen.applied, each.wanted), *each.findings()]
+            findings += [*conflicts(name, seen.applied, each.wanted, each.goal.last), *each.findings()]
             findings += misspelt(name, switch.unmanaged.settings, seen.applied, each.wanted)
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
         findings += [*mlag(self.fabric, compared, roles), *identity.exchanged(self.fabric, observed.switches)]

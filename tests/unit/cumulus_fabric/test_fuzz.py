@@ -95,7 +95,7 @@ def beside(text: str) -> object:
     """Read a switch's configuration: the intent's changes to it, and the findings on the rest."""
     applied = switch(text).applied()
     others = Ownership().compare("Leaf0-1", applied, WANTED, Unmanaged())
-    found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]
+    found = [*conflicts("Leaf0-1", applied, WANTED, {}), *others.findings()]
     return others.patch, [each.sentence() for each in found]
 
 

@@ -15,6 +15,7 @@ from intent import ports
 from intent.model import Unmanaged
 from tree import Tree, get_path, get_tree, merged, parted, patched, within
 from tree.foreign import (
+    ACCESS,
     VLANS,
     Object,
     Objects,
@@ -197,9 +198,10 @@ class Comparison(Running):
         """Name the ports whose hosts would get into a network of others: the switch already has its VLAN."""
         getting: dict[str, list[str]] = defaultdict(list)
         for port, node in get_tree(self.patch, "interface").items():
-            for vlan in get_tree(node, *VLANS).keys() - carried(self.applied, port):
-                if get_path(node, (*VLANS, vlan)) is not None and vlan not in self._known:
-                    getting[vlan].append(port)
+            new = get_tree(node, *VLANS)
+            set_to = {vlan for vlan in new if new[vlan] is not None} | {str(get_path(node, ACCESS))}
+            for vlan in set_to - {"None"} - carried(self.applied, port) - self._known.keys():
+                getting[vlan].append(port)
         found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
         for svi, vlan in vlan_interfaces(self.applied):
             vrf = vrf_of(get_tree(self.applied, "interface", svi))

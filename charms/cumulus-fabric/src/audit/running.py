@@ -35,10 +35,13 @@ def other_dialect(switch: Switch, release: str) -> Finding | None:
     return Finding(Severity.BLOCKED, switch.name, what, "set the dialect to auto")
 
 
-def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
-    """Name the settings that keep the switch ``name``, which runs ``applied``, from running ``wanted``."""
+def conflicts(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[Finding]:
+    """Name the settings that keep the switch ``name``, which runs ``applied``, from running ``wanted``.
+
+    ``last`` is what this charm applied last, and may change.
+    """
     yield from _other_bridges(name, applied, wanted)
-    yield from _other_uses(name, applied, wanted)
+    yield from _other_uses(name, applied, wanted, last)
     yield from _other_sessions(name, get_tree(applied, *IN_VRF), get_tree(wanted, *IN_VRF))
     yield from _other_vnis(name, applied, wanted)
     yield from _vlans_of_vrfs(name, applied, wanted)
@@ -64,7 +67,7 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
-def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[Finding]:
     """Ports of the intent that others route, or use as access ports or with an ESI of another type."""
     interfaces, sessions = get_tree(wanted, "interface"), get_tree(applied, *IN_VRF, "neighbor")
     linked = get_tree(wanted, *IN_VRF, "neighbor")
@@ -76,6 +79,7 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         own = get_tree(interfaces, port)  # without what the intent leaves to others
         access_vlan = str(get_path(node, ACCESS))
         untagged = {str(get_path(own, (*ACCESS[:-1], key))) for key in ("access", "untagged")}
+        untagged.add(str(get_path(last, ("interface", port, *ACCESS))))
         excluded = [ACCESS] if "bridge" in own and access_vlan not in untagged else []
         excluded += [IDENTIFIER] if "evpn" in own or own.get("type") != "bond" else []
         paths = VRFS if port in linked else (*VRFS, *ROUTED, *excluded)

@@ -32,6 +32,9 @@ interface # bond member #
 interface # bond lacp-bypass =
 interface # bridge domain * vlan #
 interface # bridge domain * untagged =
+interface # bridge domain * access =
+interface # bridge domain * stp admin-edge =
+interface # bridge domain * stp bpdu-guard =
 interface # evpn multihoming segment enable =
 interface # evpn multihoming segment local-id =
 interface # evpn multihoming segment mac-address =

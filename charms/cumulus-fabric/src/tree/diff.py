@@ -78,17 +78,33 @@ def with_speeds(applied: Tree, wanted: Tree) -> Tree:
 
 
 def with_access(applied: Tree, wanted: Tree) -> Tree:
-    """``wanted`` with the access ports of ``applied``: the VLAN is the one that the intent has untagged.
+    """``wanted`` with the ports of a single VLAN as ``applied`` has them: as access ports, or as trunks.
 
-    On a port that carries other VLANs, too, the intent's trunk takes the place of ``access``.
+    Both carry the same. On a port that carries other VLANs, too, the intent's way takes the place of the
+    switch's.
     """
     said: Tree = {}
     for port, node in get_tree(wanted, "interface").items():
-        own = get_tree(node, *BRIDGED)
-        vlan: object = get_tree(applied, "interface", port, *BRIDGED).get("access")
-        if own and get_tree(own, "vlan").keys() == {str(vlan)} == {str(own.get("untagged"))}:
-            said[port] = {**node, "bridge": {"domain": {BRIDGED[-1]: {"access": vlan}}}}
+        own, have = get_tree(node, *BRIDGED), get_tree(applied, "interface", port, *BRIDGED)
+        vlan, is_access = _single(own), _has_access(have)
+        if vlan is None or _single(have) != vlan or _has_access(own) == is_access:
+            continue
+        rest = {key: value for key, value in own.items() if key not in ("access", "vlan", "untagged")}
+        way: Tree = {"access": vlan} if is_access else {"vlan": {str(vlan): {}}, "untagged": vlan}
+        said[port] = {**node, "bridge": {"domain": {BRIDGED[-1]: {**way, **rest}}}}
     return {**wanted, "interface": {**get_tree(wanted, "interface"), **said}} if said else wanted
+
+
+def _has_access(bridged: Tree) -> bool:
+    return bridged.get("access", NO_ACCESS[0]) not in NO_ACCESS
+
+
+def _single(bridged: Tree) -> object:
+    """The only VLAN of a port, which it carries untagged; None if it carries others."""
+    if _has_access(bridged):
+        return bridged["access"]
+    vlan: object = bridged.get("untagged")
+    return vlan if get_tree(bridged, "vlan").keys() == {str(vlan)} else None
 
 
 def _without_implied(applied: Tree, wanted: Tree, path: Path = ()) -> Tree:

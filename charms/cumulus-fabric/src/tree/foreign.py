@@ -179,6 +179,8 @@ def _part_in_the_way(each: Object, applied: Tree, needed: Tree, vlans: Tree) -> 
     )
     if each.part in has and wanted and has.keys().isdisjoint(wanted):
         return f"bond {each.whole} has {each.part} in place of {ports.compact(wanted)}"
+    if get_path(needed, (each.whole, *ACCESS)) and (each.part == "untagged" or each.part.startswith("vlan")):
+        return f"{each.whole} has {each.part.replace('vlan', 'VLAN ')}, and is an access port in the intent"
     untagged = get_path(applied, ("interface", each.whole, *UNTAGGED))
     if each.part == "untagged" and str(untagged) in get_tree(needed, each.whole, *VLANS):
         return f"{each.whole} has VLAN {untagged} untagged"

@@ -85,7 +85,7 @@ def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
             made[member] = {"type": "swp"}
         made[bond.name] = _bond(bond, say)
     for port in switch.single_homed:
-        made[port.name] = {**_access(port, "swp"), **_mtu(mtu_of(port))}
+        made[port.name] = {**_bridged(port, "swp", say), **_mtu(mtu_of(port))}
     for port, own in switch.port_settings.items():
         link = _own(own, say)
         made[port] = merged(made.get(port, {"type": "swp"}), {"link": link} if link else {})
@@ -117,7 +117,7 @@ def _link(fabric: Fabric, switch: Switch, link: Link, say: _Vocabulary) -> Tree:
 def _bond(bond: Bond, say: _Vocabulary) -> Tree:
     segment = bond.segment
     return {
-        **_access(bond, "bond"),
+        **_bridged(bond, "bond", say),
         **_mtu(mtu_of(bond)),
         "bond": {"member": {member: {} for member in bond.members}, "lacp-bypass": say.yes},
         "evpn": {
@@ -133,10 +133,15 @@ def _bond(bond: Bond, say: _Vocabulary) -> Tree:
     }
 
 
-def _access(port: SwitchPort, kind: str) -> Tree:
+def _bridged(port: SwitchPort, kind: str, say: _Vocabulary) -> Tree:
     domain: Tree = {"vlan": {str(network.vlan): {} for network in port.networks}}
-    if port.untagged:
+    if port.untagged and port.bridging.access:
+        domain = {"access": port.untagged.vlan}
+    elif port.untagged:
         domain["untagged"] = port.untagged.vlan
+    wanted = {"admin-edge": port.bridging.edge, "bpdu-guard": port.bridging.guard}
+    if any(wanted.values()):
+        domain["stp"] = {key: say.yes for key, is_on in wanted.items() if is_on}
     description = {"description": port.description} if port.description else {}
     return {"type": kind, **description, "bridge": {"domain": {BRIDGE: domain}}}
 

@@ -18,6 +18,9 @@ from tree.foreign import ACCESS, UNTAGGED, carried, objects
 OF_VLANS = ("bridge/domain/br_default/vlan/*", "interface/*/bridge/domain/br_default/*")
 """The settings of single VLANs: links, sessions and the other VLANs stay."""
 
+STP = "interface/*/bridge/domain/br_default/stp"
+"""Without these settings a port may wait for STP before it forwards again."""
+
 SESSIONS = (*IN_VRF, "neighbor")
 
 
@@ -40,7 +43,7 @@ def interrupted(before: Tree, patch: Tree) -> Taken:
     """Return the ports that carry no traffic for a moment while ``patch`` is applied."""
     ports: set[str] = set()
     for path, _ in costs(patch, before):
-        if any(covers(pattern, path) for pattern in OF_VLANS):
+        if any(covers(pattern, path) for pattern in OF_VLANS) and not covers(STP, path):
             continue
         match path:
             case ("interface", _, "bond", "member", member, *_):

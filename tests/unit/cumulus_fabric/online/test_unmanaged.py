@@ -237,7 +237,7 @@ def test_no_setting_that_nvue_has_is_lost(release: str) -> None:
                     continue
                 tried += 1
                 compared = Ownership().compare("Leaf0-1", now, intent, switch.unmanaged)
-                found = [*compared.findings(), *conflicts("Leaf0-1", now, intent)]
+                found = [*compared.findings(), *conflicts("Leaf0-1", now, intent, {})]
                 after = merge(now, compared.patch)
                 if not any(each.severity is Severity.BLOCKED for each in found) and lost(now, after):
                     gone |= {" ".join(map(str, (*path, *([value] if check else []))))}
