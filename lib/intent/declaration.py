@@ -104,6 +104,22 @@ class Roce:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bfd:
+    """BFD on BGP sessions: a packet each ``interval`` (ms); a neighbour is down after ``multiplier`` lost."""
+
+    interval: Annotated[int, values.BFD_INTERVAL] = 300
+    multiplier: Annotated[int, values.BFD_MULTIPLIER] = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Underlay:
+    """The BGP sessions between the switches: the name of their peer group, and ``bfd`` where they use it."""
+
+    peer_group: Annotated[str, values.PEER_GROUP] = "underlay"
+    bfd: Annotated[Bfd | None, record(Bfd)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Split:
     """How front-panel ports are split: ``mode`` 4x makes four ports of each.
 
@@ -168,9 +184,10 @@ class Leaves:
 
     ``name`` contains {rack}, the rack's number, and {leaf}, from 1. ``loopback``, ``management`` and the
     first AS number are those of the first leaf of rack 0, ``segment_mac`` is that of rack 0; all count up.
-    ``df_preference`` is one number for all leaves of a rack, or one for each. ``tracked`` lists the uplinks
-    whose loss takes the hosts' ports down; all when not given. ``breakout`` and ``port_settings`` are as for
-    spines.
+    ``df_preference`` is one number for all leaves of a rack, or one for each. ``startup_delay`` is how long a
+    leaf holds its hosts' bonds down after a boot, in seconds, so that EVPN is there first. ``tracked`` lists
+    the uplinks whose loss takes the hosts' ports down; all when not given. ``breakout`` and ``port_settings``
+    are as for spines.
     """
 
     name: Annotated[str, values.LEAF_NAME] = "Leaf{rack}-{leaf}"
@@ -187,6 +204,7 @@ class Leaves:
     port_settings: Annotated[Mapping[str, DeclaredPort], _PORT_SETTINGS] = field(
         default_factory=dict[str, DeclaredPort]
     )
+    startup_delay: Annotated[int | None, values.STARTUP_DELAY] = None
     df_preference: Annotated[int | tuple[int, ...] | None, values.PREFERENCES] = None
 
 
@@ -308,7 +326,8 @@ class Override:
     """The differences of one switch; None leaves the scheme's value.
 
     ``unmanaged`` adds to that of all, and ``port_settings`` to those of its role: a port that has an entry in
-    both has the one here.
+    both has the one here. A switch that is new to the fabric and ``starts_drained`` gets its configuration as
+    a drained one has it, so that ``undrain`` is what gives it traffic.
     """
 
     asn: Annotated[int | None, values.ASN] = None
@@ -322,6 +341,7 @@ class Override:
     port_settings: Annotated[Mapping[str, DeclaredPort] | None, _PORT_SETTINGS] = None
     dialect: Annotated[str | None, values.DIALECT] = None
     roce: Annotated[str | None, values.MODE] = None
+    starts_drained: Annotated[bool | None, Boolean()] = None
     unmanaged: Annotated[Unmanaged | None, record(Unmanaged)] = None
 
 
@@ -362,6 +382,7 @@ class Intent:
     roce: Annotated[Roce, record(Roce)] = field(default_factory=Roce)
     dialect: Annotated[str, values.DIALECT] = "auto"
     host_names: Annotated[bool, Boolean()] = False
+    underlay: Annotated[Underlay, record(Underlay)] = field(default_factory=Underlay)
     provider_vlans: Annotated[ProviderVlans | None, _PROVIDER_VLANS] = None
     unmanaged: Annotated[Unmanaged, record(Unmanaged)] = field(default_factory=Unmanaged)
     spines: Annotated[Spines | None, record(Spines)] = None

@@ -154,7 +154,8 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
             bonds, single_homed = attached.bonds(), tuple(attached.single_homed())
             switch = Switch(
                 name, Role.LEAF, path, number, rack, declared.number is None,
-                anycast_mac=anycast_mac, bonds=bonds, single_homed=single_homed, networks=every,
+                startup_delay=scheme.startup_delay, anycast_mac=anycast_mac, bonds=bonds,
+                single_homed=single_homed, networks=every,
             )  # fmt: skip
             yield _switch(intent, scheme, switch)
 
@@ -273,6 +274,8 @@ def _switch(intent: Intent, scheme: Spines | Leaves, switch: Switch) -> Switch:
         ports=own.ports or scheme.ports,
         breakouts=_breakouts(intent, switch),
         port_settings=_port_settings(intent, switch),
+        underlay=intent.underlay,
+        starts_drained=bool(own.starts_drained),
         roce=own.roce or intent.roce.mode,
         unmanaged=_unmanaged(intent, switch, own.unmanaged),
         overridden=frozenset(each.name for each in fields(own) if getattr(own, each.name) is not None),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from converge.shape import at
 
 from intent import ports
-from intent.declaration import Mtu, Roce
+from intent.declaration import Mtu, Roce, Underlay
 
 ALL_LANES = 8
 """The lanes of a mode that takes those of the next port, too."""
@@ -207,6 +207,9 @@ class Switch:
     port_settings: Mapping[str, PortSettings] = field(default_factory=dict[str, PortSettings])
     roce: str = "lossless"  # lossless, lossy or off
     bandwidth: int | None = None  # of a standalone switch, percent for RoCE; None is the switch's default
+    startup_delay: int | None = None  # seconds of EVPN multihoming; None is the switch's own
+    starts_drained: bool = False  # whether its first configuration is that of a drained switch
+    underlay: Underlay = field(default_factory=Underlay)  # its sessions with other switches
     links: tuple[Link, ...] = ()  # to other switches, in the neighbours' order
     bonds: tuple[Bond, ...] = ()  # to hosts, with their segments
     # Ports to hosts without a bond; on a standalone switch all ports

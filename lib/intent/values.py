@@ -85,6 +85,11 @@ SPEED = OneOf(("1G", "10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G")
 FEC = OneOf(("rs", "baser", "off"))
 UNTAGGED = Text(r"[a-z][a-z0-9-]{0,30}", "the name of a network, or none")
 DIALECT = OneOf(DIALECTS)
+# What both ways of NVUE take: of the peer group up to 5.14, of a profile from 5.15 on
+BFD_INTERVAL = Integer(50, 60000, "milliseconds")
+BFD_MULTIPLIER = Integer(2, 255, "a number of packets")
+PEER_GROUP = Text(r"[A-Za-z][A-Za-z0-9_-]{0,30}", "a peer group's name of letters, digits, _ and -")
+STARTUP_DELAY = Integer(0, 3600, "a number of seconds")
 LOCAL_ID = Integer(1, 16777215, "a local-id")
 NETWORKS = ListOf(NAME, "names of networks", least=1)
 _VLAN_RANGE = r"[1-9][0-9]{0,3}(?:-[1-9][0-9]{0,3})?"

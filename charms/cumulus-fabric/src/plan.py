@@ -147,7 +147,7 @@ def hold(found: Plan[Candidate], why: Sequence[Finding]) -> Plan[Candidate]:
 def _restarts(needed: Iterable[Change]) -> list[Finding]:
     """Where an apply restarts a service of the switch, which NVUE would ask about."""
     names = [each.name for each in needed if restarts_frr(each.patch, each.before)]
-    told = f"restarts on {', '.join(names)}, where BGP begins or ends, with all its sessions"
+    told = f"restarts on {', '.join(names)}, where BGP or BFD begins or ends, with all its sessions"
     return [Finding(Severity.INFO, "FRR", told)] if names else []
 
 

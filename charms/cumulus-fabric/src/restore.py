@@ -17,9 +17,9 @@ from plan import Candidate, Change, approval, digest, hold
 from rest.history import ROLLBACK_REMEDY
 from tree import ON, Path, Tree, covers, drain, get_path, get_tree, has, leaves, merged, nested, parted
 from tree.diff import GLOBALLY, IDENTITY, IN_VRF, patch_between
-from tree.foreign import exempt, foreign, listed, objects, said_at
+from tree.foreign import exempt, foreign, groups, listed, objects, said_at
 from tree.merge import IMPLIED_BY_PORTS, goes_whole, left_to_others
-from tree.render import BRIDGE, GROUP
+from tree.render import BFD_PROFILE, BRIDGE
 from verify import some
 
 PORT_SETTINGS = ("speed", "fec", "auto-negotiate")
@@ -28,9 +28,11 @@ OURS = (
     f"bridge/domain/{BRIDGE}/vlan",
     *(f"nve/vxlan/{each}" for each in ("enable", "state", "source", "arp-nd-suppress")),
     *(f"evpn/{each}" for each in ("enable", "state", "vni/*/route-target")),
-    *(f"evpn/multihoming/{each}" for each in ("enable", "state", "segment")),
+    *(f"evpn/multihoming/{each}" for each in ("enable", "state", "segment", "startup-delay")),
     *(f"router/bgp/{each}" for each in ("enable", "state", *IDENTITY)),
-    *(f"{BGP}/{each}" for each in ("enable", "state", "address-family", f"peer-group/{GROUP}", *IDENTITY)),
+    *(f"{BGP}/{each}" for each in ("enable", "state", "address-family", *IDENTITY)),
+    "router/bfd/state",
+    f"router/bfd/profile/{BFD_PROFILE}",
     "qos/roce",
     "system/global/anycast-mac",
     "system/hostname",
@@ -112,7 +114,7 @@ def taken_back(
     known whose an object is that the intent does not have: an earlier intent may have had it.
     """
     whole = Change(switch.name, now, patch_between(now, before))
-    if _drain(switch, now) != _drain(switch, before):
+    if _drain(switch, now, had) != _drain(switch, before, had):
         what = "its last change was part of a drain or of a return, which rollback does not take back"
         verb = "undrain" if drain.drained(now) else "drain"
         remedy = f"run {verb}, or name the other switches that are to be rolled back"
@@ -124,7 +126,8 @@ def taken_back(
         for path in _touched(whole)
         if left_to_others(path, switch.unmanaged) or not _is_ours(path, own, now)
     ]
-    unsure = foreign(objects(now) - objects(wanted), wanted, ()) - objects(before)
+    of = groups(wanted)
+    unsure = foreign(objects(now, of) - objects(wanted), wanted, ()) - objects(before, of)
     if had is None and (unsure := unsure - exempt(now, switch.unmanaged)):
         what = f"{listed(unsure)}: not in the intent, and would be removed; no record shows who made it"
         found.append(Finding(Severity.WARNING, switch.name, what, "make sure that nobody needs it"))
@@ -146,10 +149,14 @@ def taken_back(
 def _assumed(now: Tree, before: Tree, wanted: Tree) -> Tree:
     """Return this charm's presumed tree without a record: settings that it makes, wherever it could have."""
     both = merged(before, now)
-    names = {*get_tree(wanted, "interface"), *(name for _, name in objects(now) | objects(before))}
+    of = groups(wanted)
+    names = {*get_tree(wanted, "interface"), *(name for _, name in objects(now, of) | objects(before, of))}
     ports = {name: node for name, node in get_tree(both, "interface").items() if name in names}
     sessions = {name: node for name, node in get_tree(both, *NEIGHBOR).items() if name in names}
-    ours, ours_on_ports = parted(both, OURS)[0], parted({"interface": ports}, OURS_ON_PORTS)[0]
+    ours, ours_on_ports = (
+        parted(both, (*OURS, *(f"{BGP}/peer-group/{each}" for each in of)))[0],
+        parted({"interface": ports}, OURS_ON_PORTS)[0],
+    )
     return merged(merged(ours, ours_on_ports), nested(NEIGHBOR, sessions))
 
 
@@ -164,17 +171,18 @@ def _beside(now: Tree, before: Tree, others: Sequence[Path]) -> Tree:
     return target
 
 
-def _drain(switch: Switch, tree: Tree) -> tuple[bool, bool, frozenset[str]]:
-    """How far a switch is drained."""
+def _drain(switch: Switch, tree: Tree, had: Tree | None) -> tuple[bool, bool, frozenset[str]]:
+    """How far a switch is drained; ports that an intent has shut down are not a part of it."""
+    own = [
+        port
+        for port in drain.host_ports(switch)
+        if drain.shut(had or {}, port) or switch.settings_of(port).shut
+    ]
     graceful = get_path(tree, drain.GRACEFUL) in ON
     return (
         graceful,
         drain.withdrawn(tree),
-        frozenset(
-            port
-            for port in drain.host_ports(switch)
-            if drain.shut(tree, port) and not switch.settings_of(port).shut
-        ),
+        frozenset(port for port in drain.host_ports(switch) if drain.shut(tree, port) and port not in own),
     )
 
 

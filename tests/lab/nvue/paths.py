@@ -234,8 +234,31 @@ SPANS: list[tuple[int, int, Paths]] = [
     (0, RENAMED[1] - 1, OLD),
     (RENAMED[1], 99, NEW),
     (11, 99, {"system/dns/server/{server}/vrf": VRF}),
-    (0, 14, {f"{_BGP}/peer-group/{{group}}/bfd/enable": ON_OFF}),
-    (15, 99, {f"{_BGP}/peer-group/{{group}}/bfd/profile": NAME}),
+    (
+        0,
+        14,
+        {
+            f"{_BGP}/peer-group/{{group}}/bfd/enable": ON_OFF,
+            f"{_BGP}/peer-group/{{group}}/bfd/detect-multiplier": integer(2, 255),
+            **{
+                f"{_BGP}/peer-group/{{group}}/bfd/min-{way}-interval": integer(50, 60000)
+                for way in ("rx", "tx")
+            },
+        },
+    ),
+    (
+        15,
+        99,
+        {
+            f"{_BGP}/peer-group/{{group}}/bfd/profile": NAME,
+            "router/bfd/state": STATE,
+            "router/bfd/profile/{name}/detect-multiplier": integer(1, 255),
+            **{
+                f"router/bfd/profile/{{name}}/min-{way}-interval": integer(10, 4294967)
+                for way in ("rx", "tx")
+            },
+        },
+    ),
     (0, 6, {f"{_MATCH}/{end}-port/{{port}}": None for end in ("source", "dest")}),
     (
         7,

@@ -46,6 +46,12 @@ def warnings(before: Tree, after: Tree, edited: Sequence[str]) -> list[Issue]:
     return [Issue("warning", each, severity="warning") for each in said]
 
 
-def _routes(tree: Tree) -> bool:
-    bgp = tree.get("router", {}).get("bgp", {})
-    return bgp.get("enable") == "on" or bgp.get("state") == "enabled"
+def _routes(tree: Tree) -> tuple[bool, bool]:
+    """Whether FRR has its daemons for BGP and BFD: a change of either restarts it.
+
+    BFD is FRR's from 5.15 on (user guide of 5.15, "Bidirectional Forwarding Detection").
+    """
+    router = tree.get("router", {})
+    bgp = router.get("bgp", {})
+    is_on = bgp.get("enable") == "on" or bgp.get("state") == "enabled"
+    return is_on, router.get("bfd", {}).get("state") == "enabled"

@@ -24,6 +24,7 @@ from tree.foreign import (
     exempt,
     foreign,
     gateways,
+    groups,
     in_the_way,
     left_behind,
     listed,
@@ -70,7 +71,8 @@ class Ownership:
     def compare(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Comparison":
         """The switch ``name`` as it is, and the intent's tree."""
         last = self.last.get(name, {})
-        surplus = objects(applied) - objects(wanted)
+        of = groups(wanted, last)
+        surplus = objects(applied, of) - objects(wanted)
         left = surplus & exempt(applied, unmanaged)
         others = foreign(surplus, wanted, objects(last))
         # What is named stands for what was applied last: the merge alone removes, by the record or by name

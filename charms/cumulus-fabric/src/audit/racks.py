@@ -22,7 +22,6 @@ from tree.diff import IN_VRF
 from tree.drain import drained
 from tree.expected import progress
 from tree.foreign import UNTAGGED, VLANS
-from tree.render import GROUP
 from tree.seen import Neighbour, host_names, neighbours, switches_by_chassis
 
 from audit.identity import FACTORY_NAME
@@ -181,8 +180,9 @@ class Racks:
         for name, seen in self.seen.items():
             switch = self.fabric.switch(name)
             peers = {link.port: link.peer for link in switch.links} if switch else {}
+            group = (switch or self.fabric.switches[0]).underlay.peer_group
             for port, session in nodes(seen.applied, *IN_VRF, "neighbor"):
-                if session.get("peer-group") != GROUP or not progress(seen.state, port):
+                if session.get("peer-group") != group or not progress(seen.state, port):
                     continue
                 peer = peers.get(port, "")
                 found = [(who(each), each) for each in neighbours(seen.state, port)]

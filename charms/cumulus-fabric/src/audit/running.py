@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from converge import Finding, Severity
 from intent import ports
 from intent.model import Dialect, Switch
-from tree import ON, Tree, get_path, get_tree, leaves, merged, nodes
+from tree import ON, Tree, get_path, get_tree, leaves, merged, nested, nodes
 from tree.diff import IN_VRF
-from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS
-from tree.render import BRIDGE, GROUP
+from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS, groups
+from tree.render import BRIDGE
 
 from audit.ports import breakouts
 from audit.shared import others, typed
@@ -70,7 +70,7 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[Finding]:
     """Ports of the intent that others route, or use as access ports or with an ESI of another type."""
     interfaces, sessions = get_tree(wanted, "interface"), get_tree(applied, *IN_VRF, "neighbor")
-    linked = get_tree(wanted, *IN_VRF, "neighbor")
+    linked, of = get_tree(wanted, *IN_VRF, "neighbor"), groups(wanted, last)
     subs: dict[str, list[str]] = defaultdict(list)
     for sub, other in nodes(applied, "interface"):
         subs[str(other.get("base-interface"))].append(sub)
@@ -86,7 +86,7 @@ def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[
         found = [
             f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
         ]
-        if port in sessions.keys() - linked.keys() and get_tree(sessions, port).get("peer-group") != GROUP:
+        if port in sessions.keys() - linked.keys() and get_tree(sessions, port).get("peer-group") not in of:
             found.append(f"{' '.join(IN_VRF)} neighbor {port}")
         if port not in linked:
             found += [f"interface {sub}" for sub in subs[port]]
@@ -102,9 +102,10 @@ def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[
 
 def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """Sessions of others on the intent's links: iBGP where the intent has eBGP, or in a group of theirs."""
-    groups = get_tree(applied, "peer-group")
+    own = min(groups(nested(IN_VRF, wanted)))
+    known = get_tree(applied, "peer-group")
     families = {"address-family": get_tree(wanted, "address-family")}
-    kept = merged(merged(families, get_tree(groups, GROUP)), get_tree(wanted, "peer-group", GROUP))
+    kept = merged(merged(families, get_tree(known, own)), get_tree(wanted, "peer-group", own))
     # A switch may show the same password encrypted in two ways
     alike = ("description", "remote-as", *(["password"] if kept.get("password", "none") != "none" else []))
     found: list[str] = []
@@ -112,13 +113,13 @@ def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]
     for port, node in nodes(wanted, "neighbor"):
         session = get_tree(applied, "neighbor", port)
         group = str(session.get("peer-group"))
-        if group == GROUP or node.get("peer-group") != GROUP:
+        if group == own or node.get("peer-group") != own:
             continue
-        if "internal" in (session.get("remote-as"), get_tree(groups, group).get("remote-as")):
+        if "internal" in (session.get("remote-as"), get_tree(known, group).get("remote-as")):
             found.append(port)
         lost = [
             " ".join(path)
-            for path, value in leaves(get_tree(groups, group))
+            for path, value in leaves(get_tree(known, group))
             if path[0] not in alike
             and value not in (*UNUSED, get_path(kept, path))
             and get_path(session, path) is None
@@ -126,13 +127,13 @@ def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]
         if lost:
             losing[group, ", ".join(lost)].append(port)
     for (group, lost), these in losing.items():
-        what = f"the BGP sessions on {ports.compact(these)} would move from peer group {group} to {GROUP}, "
+        what = f"the BGP sessions on {ports.compact(these)} would move from peer group {group} to {own}, "
         what += f"and lose these settings of {group}: {lost}"
         paths = ", ".join(f"{' '.join(IN_VRF)} neighbor {port} peer-group" for port in these)
-        remedy = f"set these on peer group {GROUP} first (nv set, nv config apply); or "
+        remedy = f"set these on peer group {own} first (nv set, nv config apply); or "
         remedy += f"leave the sessions' group to others (switches.{name}.unmanaged.settings: [{paths}])"
         yield Finding(Severity.BLOCKED, name, what, remedy)
-    if found and get_path(wanted, ("peer-group", GROUP, "remote-as")) == "external":
+    if found and get_path(wanted, ("peer-group", own, "remote-as")) == "external":
         what = f"the BGP sessions on {ports.compact(found)} are iBGP, and the change to eBGP would cut them"
         remedy = "give both switches one AS in the intent (leaves.asn); "
         remedy += "or change the sessions on the switches"

@@ -12,8 +12,9 @@ from converge import Finding, Severity
 from converge.finding import few
 from tree import Path, Tree, covers, get_path, get_tree, leaves, nodes, overlaps
 from tree.diff import IN_VRF
-from tree.foreign import LISTENING, VLANS, Object, Objects
-from tree.render import BRIDGE, GROUP
+from tree.drain import GROUPS
+from tree.foreign import LISTENING, VLANS, Object, Objects, groups
+from tree.render import BRIDGE
 
 REMOVE_FIRST = "remove it on the switch (nv unset, nv config apply); then run decommission again"
 """The remedy for what needs something that a decommission would remove."""
@@ -30,17 +31,21 @@ class Running:
 
     def sessions(self, _: Path) -> Iterator[str]:
         """Sessions in VRF default that are not the intent's."""
-        own = get_tree(self.wanted, *IN_VRF, "neighbor")
+        own, of = get_tree(self.wanted, *IN_VRF, "neighbor"), groups(self.wanted)
         for name, node in nodes(self.applied, *IN_VRF, "neighbor"):
-            ours = name in own or node.get("peer-group") == GROUP
+            ours = name in own or node.get("peer-group") in of
             if not ours or Object("neighbor", name) in self.kept:
                 yield f"session {name}"
         yield from self._listening()
 
-    def members(self, _: Path) -> Iterator[str]:
-        """Sessions of the fabric's peer group that are not the intent's."""
-        yield from (f"session {each.name}" for each in sorted(self.kept) if each.kind == "neighbor")
-        yield from self._listening(GROUP)
+    def members(self, path: Path) -> Iterator[str]:
+        """Sessions of a peer group, which has a setting at this path, that are not the intent's."""
+        sessions = get_tree(self.applied, *IN_VRF, "neighbor")
+        group = path[len(GROUPS)]
+        for each in sorted(self.kept):
+            if each.kind == "neighbor" and get_path(sessions, (each.name, "peer-group")) == group:
+                yield f"session {each.name}"
+        yield from self._listening(group)
 
     def _listening(self, group: str = "") -> Iterator[str]:
         """The ranges of addresses from which VRF default takes sessions into a peer group, or any."""
@@ -80,6 +85,7 @@ class _Shared(NamedTuple):
     added: bool = False  # whether a setting that the switch lacks would change the heirs as well
 
 
+PEER_GROUP = "vrf/default/router/bgp/peer-group/*"
 _ASN, _LOOPBACK = (
     "set switches.{name}.asn to {value} in the intent",
     "set switches.{name}.loopback to {value}",
@@ -91,9 +97,9 @@ _SHARED = (
     _Shared("vrf/default/router/bgp/autonomous-system", Running.sessions, _ASN),
     _Shared("vrf/default/router/bgp/router-id", Running.sessions, f"{_LOOPBACK} in the intent"),
     _Shared(
-        f"vrf/default/router/bgp/peer-group/{GROUP}",
+        PEER_GROUP,
         Running.members,
-        f"give the other sessions of {GROUP} a peer group of their own on the switch",
+        "give the other sessions of {group} a peer group of their own on the switch",
         added=True,
     ),
     *(
@@ -113,6 +119,7 @@ CHOSEN_BY_SWITCH = ("auto", "leaf", "none", "spine")
 def shared(running: Running, patch: Tree) -> Iterator[Finding]:
     """Name the inherited settings of others' objects that ``patch`` would change with the intent's."""
     name, applied = running.name, running.applied
+    yield from _left_without_group(running, patch)
     for path, value in leaves(patch):
         row = next((row for row in _SHARED if covers(row.pattern, path)), None)
         have = get_path(applied, path)
@@ -123,8 +130,30 @@ def shared(running: Running, patch: Tree) -> Iterator[Finding]:
             what = f"{' '.join(path)} {is_now}, the intent says {value}, and {few(heirs)} would get that, too"
             by_hand = f"if that is right, set it on the switch; run nv set {' '.join(path)} {value}"
             by_hand += " && nv config apply"
-            chosen = "" if have in CHOSEN_BY_SWITCH else row.choice.format(name=name, value=have)
+            chosen = (
+                ""
+                if have in CHOSEN_BY_SWITCH
+                else row.choice.format(name=name, value=have, group=_group(path))
+            )
             yield Finding(Severity.BLOCKED, name, what, f"{chosen}; or {by_hand}" if chosen else by_hand)
+
+
+def _group(path: Path) -> str:
+    return path[len(GROUPS)] if covers(PEER_GROUP, path) else ""
+
+
+def _left_without_group(running: Running, patch: Tree) -> Iterator[Finding]:
+    """Name the sessions of others in a peer group of this charm's that would go."""
+    going = {
+        path[: len(GROUPS) + 1] for path, value in leaves(patch) if value is None and covers(PEER_GROUP, path)
+    }
+    for path in sorted(going - {(*GROUPS, each) for each in groups(running.wanted)}):
+        if members := list(running.members(path)):
+            what = f"{few(members)}: in peer group {path[-1]}, which the intent has no longer"
+            remedy = (
+                "give them a peer group of their own on the switch, or keep underlay.peer-group in the intent"
+            )
+            yield Finding(Severity.BLOCKED, running.name, what, remedy)
 
 
 def depending(running: Running, patch: Tree) -> Iterator[Finding]:

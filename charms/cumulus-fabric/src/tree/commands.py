@@ -48,6 +48,7 @@ system hostname =
 system global anycast-mac =
 evpn enable =
 evpn multihoming enable =
+evpn multihoming startup-delay =
 router bgp enable =
 router bgp autonomous-system =
 router bgp router-id =
@@ -64,6 +65,24 @@ qos roce enable =
 qos roce mode =
 """
 """The dialect up to 5.14. ``*`` is one name, ``#`` a range of names, ``=`` a value."""
+
+
+_BFD = {
+    Dialect.UNTIL_5_14: """
+vrf * router bgp peer-group * bfd enable =
+vrf * router bgp peer-group * bfd detect-multiplier =
+vrf * router bgp peer-group * bfd min-rx-interval =
+vrf * router bgp peer-group * bfd min-tx-interval =
+""",
+    Dialect.FROM_5_15: """
+router bfd state =
+router bfd profile * detect-multiplier =
+router bfd profile * min-rx-interval =
+router bfd profile * min-tx-interval =
+vrf * router bgp peer-group * bfd profile =
+""",
+}
+"""The forms that have no counterpart in the other dialect."""
 
 
 class PathError(ValueError):
@@ -95,7 +114,7 @@ def forms(dialect: Dialect) -> list[Path]:
     text = _FORMS
     if dialect is Dialect.FROM_5_15:
         text = text.replace(" ip address", " ipv4 address").replace(" enable =", " state =")
-    return [tuple(line.split()) for line in text.strip().split("\n")]
+    return [tuple(line.split()) for line in f"{text.strip()}{_BFD[dialect].rstrip()}".split("\n")]
 
 
 def _top(dialect: Dialect) -> _Place:

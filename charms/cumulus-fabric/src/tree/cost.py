@@ -7,8 +7,8 @@ from converge import Disruption
 
 from tree import Path, Tree, covers, get_path, leaves, overlaps
 
-COSTS_NOTHING = ("system/hostname", "interface/*/description")
-"""Settings that touch no link and no session: only LLDP and the prompt show them."""
+COSTS_NOTHING = ("system/hostname", "interface/*/description", "evpn/multihoming/startup-delay")
+"""Settings that touch no link and no session: LLDP and the prompt show them, or the next boot."""
 
 CUTS_NETWORK = (
     "router/bgp/autonomous-system",
@@ -34,13 +34,17 @@ FLAPS = (*(f"interface/*/link/{each}" for each in ("speed", "fec", "auto-negotia
 """Settings by which a port that is in use loses its link, also where they are new on it."""
 
 RUNS_BGP = (("router", "bgp", "enable"), ("router", "bgp", "state"))
-"""Whether FRR has a daemon for BGP. NVUE restarts all of FRR where the list of its daemons changes."""
+RUNS_BFD = ("router", "bfd", "state")
+"""Whether FRR has a daemon for these. NVUE restarts all of FRR where the list of its daemons changes.
+
+Up to 5.14 another service than FRR does BFD (user guide, "Bidirectional Forwarding Detection").
+"""
 
 
 def restarts_frr(patch: Tree, before: Tree) -> bool:
-    """Whether a patch starts or ends BGP on a switch."""
+    """Whether a patch starts or ends BGP on a switch, or BFD in FRR."""
     set_to = dict(leaves(patch))
-    for path in RUNS_BGP:
+    for path in (*RUNS_BGP, RUNS_BFD):
         changed = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in set_to), ())
         if changed and _on(set_to[changed]) != _on(get_path(before, path)):
             return True
@@ -62,6 +66,9 @@ def costs(patch: Tree, before: Tree) -> Iterator[tuple[Path, Disruption]]:
         if any(covers(pattern, path) for pattern in COSTS_NOTHING):
             continue
         have = get_path(before, path)
+        if path == RUNS_BFD and _on(value) != _on(have) and get_path(before, RUNS_BGP[0][:2]):
+            yield path, Disruption.HOST_NETWORK_CUT
+            continue
         if value is not None and have is None and not get_path(before, path[:2]):
             continue
         if value is None or have is not None:

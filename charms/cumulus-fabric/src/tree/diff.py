@@ -23,6 +23,12 @@ IMPLIED: dict[str, tuple[object, ...]] = {
     "interface/*/type": ("swp", "loopback"),
     "nve/vxlan/arp-nd-suppress": ON,
     "qos/roce/mode": ("lossless",),
+    **{
+        f"{where}/{key}": (value,)
+        for where in ("router/bfd/profile/*", "vrf/default/router/bgp/peer-group/*/bfd")
+        for key, value in (("detect-multiplier", 3), ("min-rx-interval", 300), ("min-tx-interval", 300))
+    },
+    "evpn/multihoming/startup-delay": (180,),
     "interface/*/bridge/domain/br_default/access": NO_ACCESS,
     "bridge/domain/br_default/untagged": (1,),
     "evpn/vni/*/rd": ("auto",),

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 
 from intent.model import Role, Switch
 
-from tree import ON, Path, Tree, get_path, get_tree, merged, nested
+from tree import ON, Path, Tree, get_path, get_tree, merged, nested, nodes
 from tree.diff import GLOBALLY, IN_VRF, patch_between
-from tree.render import GROUP
 
 GRACEFUL = (*GLOBALLY, "graceful-shutdown")
 ROUTE_MAP = "cumulus-fabric-drain"
@@ -26,7 +25,12 @@ ROUTE_MAP = "cumulus-fabric-drain"
 OUTBOUND = ("address-family", "l2vpn-evpn", "policy", "outbound", "route-map")
 """Below a peer group or a neighbor: the policy for the EVPN routes that are sent."""
 
-TO_SPINES = (*IN_VRF, "peer-group", GROUP, *OUTBOUND)
+GROUPS = (*IN_VRF, "peer-group")
+
+
+def to_spines(switch: Switch) -> Path:
+    """Where a switch has the policy for the EVPN routes that the spines get."""
+    return (*GROUPS, switch.underlay.peer_group, *OUTBOUND)
 
 
 def drained(applied: Tree) -> bool:
@@ -61,7 +65,14 @@ def has_sessions(applied: Tree, wanted: Tree) -> bool:
 
 def withdrawn(applied: Tree) -> bool:
     """Whether a leaf has been told to advertise no EVPN route."""
-    return get_path(applied, TO_SPINES) == ROUTE_MAP
+    return any(_silent(applied))
+
+
+def _silent(applied: Tree) -> Iterator[Path]:
+    """The places that have the route map which withdraws a leaf's EVPN routes."""
+    for group, node in nodes(applied, *GROUPS):
+        if get_path(node, OUTBOUND) == ROUTE_MAP:
+            yield (*GROUPS, group, *OUTBOUND)
 
 
 def has_policy(switch: Switch, applied: Tree) -> bool:
@@ -72,10 +83,11 @@ def has_policy(switch: Switch, applied: Tree) -> bool:
     bgp = get_tree(applied, *IN_VRF)
     sessions = get_tree(bgp, "neighbor")
     links = [sessions[link.port] for link in switch.links if link.port in sessions]
-    if not links or any(get_tree(each).get("peer-group") != GROUP for each in links):
+    group = switch.underlay.peer_group
+    if not links or any(get_tree(each).get("peer-group") != group for each in links):
         return True
-    own = [each for each in sessions.values() if get_tree(each).get("peer-group") == GROUP]
-    found = [get_path(each, OUTBOUND) for each in (get_tree(bgp, "peer-group", GROUP), *own)]
+    own = [each for each in sessions.values() if get_tree(each).get("peer-group") == group]
+    found = [get_path(each, OUTBOUND) for each in (get_tree(bgp, "peer-group", group), *own)]
     return any(name not in (None, ROUTE_MAP) for name in found)
 
 
@@ -117,9 +129,7 @@ def reopen(switch: Switch, applied: Tree) -> Tree:
 
 def come_back(applied: Tree) -> Tree:
     """The patch with which BGP takes traffic again, and a leaf advertises its EVPN routes."""
-    places: list[Path] = [GRACEFUL, ("router", "policy", "route-map", ROUTE_MAP)]
-    if withdrawn(applied):
-        places.append(TO_SPINES)
+    places: list[Path] = [GRACEFUL, ("router", "policy", "route-map", ROUTE_MAP), *_silent(applied)]
     patch: Tree = {}
     for path in places:
         if get_path(applied, path) is not None:
@@ -150,4 +160,4 @@ def _silence(switch: Switch, applied: Tree) -> Tree:
     if has_policy(switch, applied) and not withdrawn(applied):
         return {}
     rules: Tree = {"rule": {"10": {"action": {"deny": {}}}}}
-    return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **nested(TO_SPINES, ROUTE_MAP)}
+    return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **nested(to_spines(switch), ROUTE_MAP)}

@@ -12,13 +12,14 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from intent import ports
+from intent.declaration import Underlay
 from intent.model import Segment, Unmanaged
 
 from tree import Path, Tree, as_tree, covers, get_path, get_tree, has, leaves, nodes, unsets
 from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
 from tree.merge import left_to_others
-from tree.render import BRIDGE, GROUP
+from tree.render import BRIDGE
 
 VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
 UNTAGGED: Path = (*VLANS[:-1], "untagged")
@@ -94,9 +95,24 @@ class Object(NamedTuple):
 Objects = frozenset[Object]
 
 
-def objects(tree: Tree) -> Objects:
-    """The objects that a tree has, without those of management interfaces."""
-    return frozenset(found for found, _ in _places(tree))
+def groups(*trees: Tree) -> frozenset[str]:
+    """The peer groups of the fabric's sessions, by the trees of intents."""
+    found = {group for tree in trees for group in get_tree(tree, *IN_VRF, "peer-group")}
+    found |= {
+        str(node["peer-group"])
+        for tree in trees
+        for _, node in nodes(tree, *IN_VRF, "neighbor")
+        if "peer-group" in node
+    }
+    return frozenset(found or {Underlay().peer_group})
+
+
+def objects(tree: Tree, of: Collection[str] | None = None) -> Objects:
+    """The objects that a tree has, without those of management interfaces.
+
+    Of its sessions, those in the peer groups ``of`` the fabric, or all that are in any.
+    """
+    return frozenset(found for found, _ in _places(tree, of))
 
 
 def foreign(surplus: Objects, wanted: Tree, made: Collection[Object]) -> Objects:
@@ -118,7 +134,7 @@ def exempt(tree: Tree, unmanaged: Unmanaged) -> Objects:
 
 def said_at(tree: Tree, paths: Collection[Path], own: Tree) -> list[str]:
     """Name the objects at these paths that are not this charm's ``own``, and the rest as ``nv`` has it."""
-    places = [(found, place) for found, place in _places(tree) if not has(own, place)]
+    places = [(found, place) for found, place in _places(tree, groups(own)) if not has(own, place)]
     at = {path: [found for found, place in places if path[: len(place)] == place] for path in paths}
     objects = frozenset(found for these in at.values() for found in these)
     others = [" ".join(path) for path, these in at.items() if not these]
@@ -335,7 +351,7 @@ def listed(found: Collection[Object]) -> str:
     return ports.compact(each.said for each in found if names.isdisjoint(each.wholes))
 
 
-def _places(tree: Tree) -> Iterator[tuple[Object, Path]]:
+def _places(tree: Tree, of: Collection[str] | None = None) -> Iterator[tuple[Object, Path]]:
     """The objects of a tree with their paths; a VLAN that the bridge lacks is on ports only."""
     vlans = get_tree(tree, *VLANS)
     for vlan, content in vlans.items():
@@ -346,7 +362,7 @@ def _places(tree: Tree) -> Iterator[tuple[Object, Path]]:
         if not MANAGEMENT_PORTS.fullmatch(name):
             yield from _of_interface(name, node, vlans)
     for name, node in nodes(tree, *IN_VRF, "neighbor"):
-        if node.get("peer-group") == GROUP:
+        if "peer-group" in node and (of is None or node["peer-group"] in of):
             yield Object("neighbor", name), (*IN_VRF, "neighbor", name)
     for name, path in WHOLE_SWITCH.items():
         if get_path(tree, path) is not None:

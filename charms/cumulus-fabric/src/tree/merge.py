@@ -30,10 +30,11 @@ from tree import (
 )
 from tree.diff import MANAGEMENT_PORTS, NO_ACCESS, completed, patch_between
 
-STAY = ("system/hostname", "interface/*/type", "interface/*/link/breakout")
+STAY = ("system/hostname", "interface/*/type", "interface/*/link/breakout", "router/bfd/state")
 """The settings that stay when they leave the intent.
 
-Others know a switch by its name, a port without a type is down, and others may use the lanes of a port.
+Others know a switch by its name, a port without a type is down, and others may use the lanes of a port. BFD
+without sessions does nothing, and its end would restart FRR.
 """
 
 SESSION = "vrf/default/router/bgp/neighbor/*"

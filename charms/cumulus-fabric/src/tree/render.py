@@ -22,8 +22,8 @@ from intent.model import (
 from tree import DEFAULT_MTU, Tree, merged, parted
 
 BRIDGE = "br_default"
-GROUP = "underlay"
-"""The BGP peer-group of all links between switches."""
+BFD_PROFILE = "cumulus-fabric"
+"""The profile that the sessions between switches have for BFD, from 5.15 on."""
 
 
 def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
@@ -40,7 +40,8 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
         made["nve"] = {
             "vxlan": {**say.on, "source": {"address": switch.loopback}, "arp-nd-suppress": say.yes}
         }
-        made["evpn"] = {**say.on, "multihoming": say.on}
+        delay = {} if switch.startup_delay is None else {"startup-delay": switch.startup_delay}
+        made["evpn"] = {**say.on, "multihoming": {**say.on, **delay}}
         if switch.anycast_mac:
             made["system"] = {"global": {"anycast-mac": switch.anycast_mac}}
     if switch.named:
@@ -55,6 +56,7 @@ class _Vocabulary:
 
     def __init__(self, dialect: Dialect) -> None:
         self._addresses = "ipv4" if dialect is Dialect.FROM_5_15 else "ip"
+        self.has_bfd_profiles = dialect is Dialect.FROM_5_15
         self._key, self.yes = dialect.on
 
     def whether(self, is_on: bool) -> str:
@@ -163,15 +165,35 @@ def _routing(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
     peers = (fabric.switch(link.peer) for link in switch.links)
     inner = any(peer is not None and peer.asn == switch.asn for peer in peers)
     remote = "internal" if inner else "external"
+    group = switch.underlay.peer_group
+    bfd, profiles = _bfd(switch, say)
     bgp: Tree = {
         "address-family": {
             "ipv4-unicast": {**say.on, "redistribute": {"connected": say.on}},
             "l2vpn-evpn": say.on,
         },
         **say.on,
-        "peer-group": {GROUP: {"remote-as": remote, "address-family": {"l2vpn-evpn": say.on}}},
+        "peer-group": {group: {"remote-as": remote, "address-family": {"l2vpn-evpn": say.on}, **bfd}},
     }
     if switch.links:
-        bgp["neighbor"] = {link.port: {"peer-group": GROUP, "type": "unnumbered"} for link in switch.links}
+        bgp["neighbor"] = {link.port: {"peer-group": group, "type": "unnumbered"} for link in switch.links}
     own: Tree = {**say.on, "autonomous-system": switch.asn, "router-id": switch.loopback}
-    return {"router": {"bgp": own}, "vrf": {"default": {"router": {"bgp": bgp}}}}
+    return {"router": {"bgp": own, **profiles}, "vrf": {"default": {"router": {"bgp": bgp}}}}
+
+
+def _bfd(switch: Switch, say: _Vocabulary) -> tuple[Tree, Tree]:
+    """BFD of the sessions with other switches: the part of their peer group, and that below ``router``.
+
+    Releases up to 5.14 have its timers in the peer group, those from 5.15 on in a profile (user guide,
+    "Bidirectional Forwarding Detection").
+    """
+    if (bfd := switch.underlay.bfd) is None:
+        return {}, {}
+    timers: Tree = {
+        "detect-multiplier": bfd.multiplier,
+        "min-rx-interval": bfd.interval,
+        "min-tx-interval": bfd.interval,
+    }
+    if not say.has_bfd_profiles:
+        return {"bfd": {**say.on, **timers}}, {}
+    return {"bfd": {"profile": BFD_PROFILE}}, {"bfd": {**say.on, "profile": {BFD_PROFILE: timers}}}
