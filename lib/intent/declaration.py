@@ -140,13 +140,15 @@ class DeclaredPort:
 
     ``auto_negotiate`` false forces the ``speed``. Releases up to 5.13 force it without that, too, and those
     from 5.14 on offer it to the other end (user guide, "Switch Port Attributes"). ``fec`` is the forward
-    error correction. ``shut``: the ports are down on purpose.
+    error correction. ``shut``: the ports are down on purpose. ``address`` makes a link between switches a
+    numbered one, whose other end has the other address of the subnet; without, it has none (unnumbered).
     """
 
     speed: Annotated[str, values.SPEED] = ""
     fec: Annotated[str, values.FEC] = ""
     auto_negotiate: Annotated[bool | None, Boolean()] = None
     shut: Annotated[bool, Boolean()] = False
+    address: Annotated[str, values.LINK_ADDRESS] = ""
 
 
 _PORT_SETTINGS = MappingOf(values.PORTS, record(DeclaredPort), "ports with properties of their own")

@@ -308,7 +308,7 @@ def _port_settings(intent: Intent, switch: Switch) -> dict[str, PortSettings]:
             for name in ports.expand(path, names):
                 if name in here:
                     raise InvalidValue(path, names, f"each port once instead of {name} twice")
-                settings = (port.speed, port.fec, port.auto_negotiate, port.shut)
+                settings = (port.speed, port.fec, port.auto_negotiate, port.shut, port.address)
                 here[name] = PortSettings(*settings, at(path, names))
         found |= here
     return found

@@ -90,6 +90,13 @@ class Link:
     tracked: bool
     path: str
     shut: bool = False  # whether the intent has shut one of its ends down
+    address: str = ""  # of this end with its prefix, if the link is numbered
+    peer_address: str = ""  # of the other one, without
+
+    @property
+    def session(self) -> str:
+        """The name of its BGP session in NVUE: the address of the other end, or the port."""
+        return self.peer_address or self.port
 
 
 @dataclass(frozen=True)
@@ -133,10 +140,11 @@ class PortSettings:
     fec: str  # rs, baser or off; empty leaves it to the switch
     auto_negotiate: bool | None  # None leaves it to the switch
     shut: bool  # whether it is down on purpose
+    address: str  # of a numbered link, with its prefix; empty otherwise
     path: str  # in the intent
 
 
-AS_IT_IS = PortSettings("", "", None, False, "")
+AS_IT_IS = PortSettings("", "", None, False, "", "")
 """Those of a port of which the intent says nothing."""
 
 

@@ -17,6 +17,7 @@ _ON_QOS_SWITCHES = r"(?:[A-Za-z-]+)?[1-9][0-9]{0,2}(?:/[0-9]{1,3}){1,2}(?:-[1-9]
 
 ADDRESS = Text(_IPV4, "an IPv4 address such as 10.10.10.1")
 SUBNET = Text(rf"{_IPV4}/(?:3[0-2]|[12]?[0-9])", "an IPv4 subnet such as 192.168.25.0/24")
+LINK_ADDRESS = Text(rf"{_IPV4}/(?:30|31)", "an address of a link such as 10.1.0.0/31, or of a /30")
 MAC = Text(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}", "a MAC address such as 44:38:39:BE:EF:01")
 PORT = Text(_SWP, "a port such as swp9")
 PORTS = Text(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The links between leaves and spines, or between the two leaves of a fabric without, by port. Pure."""
 
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,7 @@ from converge.shape import InvalidValue, at
 
 from intent import ports
 from intent.declaration import Intent
-from intent.model import SECTIONS, Link, Switch
+from intent.model import SECTIONS, Link, PortSettings, Switch
 
 
 @dataclass
@@ -24,8 +25,31 @@ class _End:
     used: int = 0  # of its ports, from the first on; also those of leaves that are not there
 
     def link(self, peer: Switch, peer_port: str, port: str) -> None:
-        shut = self.switch.settings_of(port).shut or peer.settings_of(peer_port).shut
-        self.links.append(Link(port, peer.name, peer_port, port in self.tracked, self.path, shut))
+        own, far = self.switch.settings_of(port), peer.settings_of(peer_port)
+        made = Link(port, peer.name, peer_port, port in self.tracked, self.path, own.shut or far.shut)
+        self.links.append(replace(made, **_addresses(own, far)))
+
+
+def _addresses(own: PortSettings, far: PortSettings) -> dict[str, str]:
+    """The addresses of both ends of a numbered link, from the one that the intent has; empty without one.
+
+    Raises InvalidValue if both are given and do not belong together, or one is not for a host.
+    """
+    if not (given := own.address or far.address):
+        return {}
+    path = at(own.path if own.address else far.path, "address")
+    one = ipaddress.IPv4Interface(given)
+    hosts = [*one.network.hosts()]
+    if one.ip not in hosts:
+        raise InvalidValue(
+            path, given, f"one of the two addresses of {one.network} for its ends, {hosts[0]} or {hosts[1]}"
+        )
+    other = next(address for address in hosts if address != one.ip)
+    if own.address and far.address and far.address != f"{other}/{one.network.prefixlen}":
+        wanted = f"{other}/{one.network.prefixlen}, or none, as the other end has {own.address}"
+        raise InvalidValue(at(far.path, "address"), far.address, wanted)
+    here, there = (one.ip, other) if own.address else (other, one.ip)
+    return {"address": f"{here}/{one.network.prefixlen}", "peer_address": str(there)}
 
 
 def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> tuple[Switch, ...]:

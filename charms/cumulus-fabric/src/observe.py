@@ -12,6 +12,7 @@ from rest.connection import LOOK_S, SwitchError
 from rest.fleet import Fleet
 from tree import Tree, get_path
 from tree.record import UNKNOWN, Box
+from tree.seen import by_port
 
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
@@ -111,7 +112,7 @@ def observe(
             box = before.box if before else box_of(switch, release)
             # `local-role` of `nv show mlag` (as of 5.4.0).
             role = switch.get("/mlag").get("local-role") if applied.get("mlag") else ""
-            seen = _state(switch, counted=before is None) if state else {}
+            seen = _state(switch, applied, counted=before is None) if state else {}
             return SwitchState(switch.name, release, applied, seen, str(role or ""), hostname, box)
 
     return Observed(*fleet.each(names, look))
@@ -172,13 +173,16 @@ def _unsupported(said: str) -> SwitchError:
     return SwitchError("release", said, "install Cumulus Linux 5.5 or a later 5.x")
 
 
-def _state(switch: Nvue, *, counted: bool) -> Tree:
-    """The operational state of a switch: one filtered read for each part; with what its ports counted."""
+def _state(switch: Nvue, applied: Tree, *, counted: bool) -> Tree:
+    """The operational state of a switch that runs ``applied``: one filtered read for each part.
+
+    ``counted``: with what its ports counted. Sessions are named by their ports, also of numbered links.
+    """
     parts = (*INTERFACES, *([ROCE_COUNTERS] if counted else []))
     interfaces = switch.get("/interface", include=[f"/*/{part}" for part in parts])
     return {
         "interface": interfaces,
-        "neighbor": switch.get("/vrf/default/router/bgp/neighbor"),
+        "neighbor": by_port(applied, switch.get("/vrf/default/router/bgp/neighbor")),
         "esi": switch.get("/evpn/multihoming/esi"),
         "vni": switch.get("/evpn/vni"),
         "port": switch.get("/bridge/domain/br_default/port"),

@@ -12,6 +12,7 @@ from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
 from audit.mlag import mlag
+from audit.ports.links import readdressed
 from audit.racks import Racks
 from audit.renumbered import renumbered
 from audit.running import conflicts, other_dialect
@@ -81,6 +82,7 @@ class Site:
                 continue
             compared[name] = each = self._compared(switch, seen)
             findings += [*conflicts(name, seen.applied, each.wanted, each.goal.last), *each.findings()]
+            findings += readdressed(switch, seen.applied, each.wanted, each.goal.last)
             findings += misspelt(name, switch.unmanaged.settings, seen.applied, each.wanted)
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
         findings += [*mlag(self.fabric, compared, roles), *identity.exchanged(self.fabric, observed.switches)]

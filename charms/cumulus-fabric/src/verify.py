@@ -151,8 +151,8 @@ class Checker:
             yield self._say(Severity.BLOCKED, name, what, remedy)
 
     def _shut(self, name: str) -> Iterator[Finding]:
-        """A port that has its link although the intent has one of the ends shut down."""
-        if self.up(name):
+        """A port that has its link although the intent has it shut down; its other end may wait for it."""
+        if self.up(name) and self.switch.settings_of(name).shut:
             yield from self._differs(
                 name, "is up, the intent has it shut down", "interface", name, "link", "state"
             )
@@ -205,7 +205,7 @@ class Checker:
         session = get_tree(self.state, "neighbor", link.port)
         if not session:
             what = f"has no BGP session with {link.peer}"
-            yield from self._differs(link.port, what, *IN_VRF, "neighbor", link.port)
+            yield from self._differs(link.port, what, *IN_VRF, "neighbor", link.session)
         elif not (far := progress(self.state, link.port)):
             what = f"the BGP session with {link.peer} is not established"
             yield self._say(Severity.BLOCKED, link.port, what, f"check the BGP log here and on {link.peer}")

@@ -8,6 +8,7 @@ between them is up; two leaves are peers of a segment when both have it and hear
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.nvue.addresses import addresses, port_of
 from lab.nvue.factory import HOSTNAME
 from lab.nvue.rules import Issue, Rules, vnis
 from lab.nvue.trees import Tree, merge
@@ -93,10 +94,23 @@ class Fabric:
             return False, False
         ends = [self.members[name].speaker(interface) for name, interface in (port, far)]
         asns = [asn for asn, _ in ends]
+        if not self._numbered_alike(port, far):
+            return False, False
         sides = ((port, asns[1]), (far, asns[0]))
         if None in asns or not all(self.members[name].admits(on, asn) for (name, on), asn in sides):
             return False, False
         return True, all(evpn for _, evpn in ends)
+
+    def _numbered_alike(self, one: Port, other: Port) -> bool:
+        """Whether each end of a cable has the address that the other one's session is with, if it has one."""
+        for (name, interface), (far, far_interface) in ((one, other), (other, one)):
+            interfaces = self.members[name].tree.get("interface", {})
+            for session in self.members[name].neighbors():
+                if port_of(interfaces, session) == interface != session:
+                    node = self.members[far].tree.get("interface", {}).get(far_interface, {})
+                    if session not in [each.split("/")[0] for each in addresses(node)]:
+                        return False
+        return True
 
     def hears(self, name: str) -> set[str]:
         """The switches whose EVPN routes reach this one, through any number of others."""
@@ -174,10 +188,19 @@ class Member:
         """Whether a port is shut down by configuration."""
         return "down" in self._configured(interface).get("link", {}).get("state", {})
 
+    def neighbors(self) -> list[str]:
+        """The names of its configured sessions: ports, or addresses of the other ends."""
+        return list(self._bgp().get("neighbor", {}))
+
+    def sessions(self) -> Tree:
+        """The configured sessions by the port of their link."""
+        interfaces = self.tree.get("interface", {})
+        return {port_of(interfaces, name): node for name, node in self._bgp().get("neighbor", {}).items()}
+
     def speaker(self, interface: str) -> tuple[int | None, bool]:
         """The ASN that this switch speaks BGP with on an interface, and whether it offers EVPN there."""
         bgp, general = self._bgp(), self.tree.get("router", {}).get("bgp", {})
-        neighbor = bgp.get("neighbor", {}).get(interface)
+        neighbor = self.sessions().get(interface)
         if neighbor is None or interface not in self.tree.get("interface", {}) or not self.rules.on(general):
             return None, False
         group = bgp.get("peer-group", {}).get(neighbor.get("peer-group"), {})
@@ -187,7 +210,7 @@ class Member:
 
     def admits(self, interface: str, asn: int | None) -> bool:
         """Whether ``remote-as`` on an interface allows a neighbour with this AS number."""
-        neighbor = self._bgp().get("neighbor", {}).get(interface, {})
+        neighbor = self.sessions().get(interface, {})
         group = self._bgp().get("peer-group", {}).get(neighbor.get("peer-group"), {})
         remote = neighbor.get("remote-as", group.get("remote-as"))
         if remote in ("internal", "external"):
@@ -263,15 +286,18 @@ class Member:
 
     def _neighbors(self) -> Tree:
         shown: Tree = {}
-        for interface in self._bgp().get("neighbor", {}):
+        interfaces = self.tree.get("interface", {})
+        for name in self._bgp().get("neighbor", {}):
+            interface = port_of(interfaces, name)
             up, evpn = self.fabric.session((self.name, interface))
-            shown[interface] = {"state": "established" if up else "idle", "type": "unnumbered"}
+            kind = "unnumbered" if interface == name else "numbered"
+            shown[name] = {"state": "established" if up else "idle", "type": kind}
             if up:
                 far = self.fabric.cables[self.name, interface]
                 families: Tree = {"ipv4-unicast": {"pfx-rcd": 6, "pfx-sent": 4}}
                 families |= {"l2vpn-evpn": {"pfx-rcd": 124, "pfx-sent": 192}} if evpn else {}
                 asn = self.fabric.members[far[0]].speaker(far[1])[0]
-                shown[interface] |= {"remote-as": asn, "address-family": families}
+                shown[name] |= {"remote-as": asn, "address-family": families}
         return shown
 
     def vtep(self) -> str | None:
@@ -298,8 +324,9 @@ class Member:
 
     def advertises(self) -> bool:
         """Whether EVPN routes leave this switch: by any session without a policy that denies all of them."""
-        sessions = self._bgp().get("neighbor", {}).items()
-        up = [session for port, session in sessions if self.fabric.session((self.name, port))[1]]
+        up = [
+            session for port, session in self.sessions().items() if self.fabric.session((self.name, port))[1]
+        ]
         return not all(self._denied(session) for session in up)
 
     def _denied(self, session: Tree) -> bool:

@@ -111,7 +111,7 @@ KEYS: dict[str, Check] = {
     "{vnis}": text(r"[1-9][0-9]{0,7}|auto", "vni", "10", "auto"),
     "{vrf}": NAME,
     "{group}": NAME,
-    "{neighbor}": NAME,
+    "{neighbor}": either(NAME, IPV4),
     "{family}": one_of("ipv4", "ipv6"),
     "{protocol}": one_of("bgp", "connected", "static"),
     "{address}": either(IPV4, text(r"[a-z][a-z0-9-]*", "host", "peerlink")),

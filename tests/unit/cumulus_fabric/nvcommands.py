@@ -64,8 +64,8 @@ def _complete(tree: Tree, key: str, on: str) -> None:
         for node in _nodes(tree, feature.split("/")):
             node.setdefault(key, on)
     for bgp in _nodes(tree, ["vrf", "*", "router", "bgp"]):
-        for neighbor in bgp.get("neighbor", {}).values():
-            neighbor.setdefault("type", "unnumbered")
+        for name, neighbor in bgp.get("neighbor", {}).items():
+            neighbor.setdefault("type", "numbered" if name[:1].isdigit() else "unnumbered")
         if tree.get("evpn", {}).get(key) == on:
             bgp.setdefault("address-family", {}).setdefault("l2vpn-evpn", {}).setdefault(key, on)
     for roce in _nodes(tree, ["qos", "roce"]):

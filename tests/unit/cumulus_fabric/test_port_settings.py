@@ -2,14 +2,16 @@
 """Ports with properties of their own: the intent's speeds, FEC and lanes, and the ports that it shuts."""
 
 import pytest
+from audit import audit
 from audit.ports import breakouts
 from converge.shape import InvalidValue
+from intent import expand
 from intent.model import Dialect
 from lab.nvue.published import published
 from tree import commands, render
 from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
-from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.fabrics import CHARM, fabric
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
 OWN = {
@@ -203,3 +205,15 @@ def test_the_lanes_of_a_port_that_is_split_already_stay():
         "swp20 is split 4x with the switch's own number of lanes on the switch, which stay while it is split"
     ]
     assert said({"4x": {"lanes-per-port": "2"}}) == []
+
+
+def test_the_guides_example_is_an_intent_that_each_dialect_has():
+    text = (CHARM.parents[1] / "docs/how-to/set-ports-and-links.md").read_text()
+    whole = expand.read(text.partition("```yaml\n")[2].partition("```")[0], "set-ports-and-links.md")
+    assert [each.sentence() for each in audit(whole) if each.severity >= WARNING] == []
+    for dialect in Dialect:
+        leaf, spine = (render.tree(whole, whole.switch(name), dialect) for name in ("Leaf0-1", "Spine0"))
+        assert leaf["interface"]["bond_ext"]["bridge"]["domain"]["br_default"] == {"access": 9}
+        assert "10.1.0.1" in spine["vrf"]["default"]["router"]["bgp"]["neighbor"]
+        assert {"swp20", "swp28"} < leaf["interface"].keys()
+        assert "state" not in leaf["interface"]["swp22"].get("link", {})

@@ -26,6 +26,7 @@ CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     settings.unlike_ends,
     settings.unlike_members,
     settings.all_links_shut,
+    settings.link_addresses,
     attachments.uplinks_without_tracking,
     macs.segment_macs,
     macs.anycast_mac,

@@ -22,7 +22,7 @@ from tree.diff import IN_VRF
 from tree.drain import drained
 from tree.expected import progress
 from tree.foreign import UNTAGGED, VLANS
-from tree.seen import Neighbour, host_names, neighbours, switches_by_chassis
+from tree.seen import Neighbour, host_names, neighbours, port_of, switches_by_chassis
 
 from audit.identity import FACTORY_NAME
 from audit.renumbered import SEGMENT
@@ -181,7 +181,8 @@ class Racks:
             switch = self.fabric.switch(name)
             peers = {link.port: link.peer for link in switch.links} if switch else {}
             group = (switch or self.fabric.switches[0]).underlay.peer_group
-            for port, session in nodes(seen.applied, *IN_VRF, "neighbor"):
+            for peer_name, session in nodes(seen.applied, *IN_VRF, "neighbor"):
+                port = port_of(seen.applied, peer_name)
                 if session.get("peer-group") != group or not progress(seen.state, port):
                     continue
                 peer = peers.get(port, "")
@@ -189,7 +190,7 @@ class Racks:
                 # A neighbour that is gone may be shown for a while beside the one that is there now.
                 expected = [each for each in found if each[0] == peer]
                 known, far = next(iter((*expected, *found)), ("", Neighbour("", "")))
-                place = (*IN_VRF, "neighbor", port)
+                place = (*IN_VRF, "neighbor", peer_name)
                 ended = unsets({**self.others, **self.patches}.get(name, {}), place)
                 taken = not known and peer in self.seen and self._differ(far, peer, boxes)
                 shown = far.name if plain_name(far.name) != FACTORY_NAME else ""

@@ -14,6 +14,7 @@ from tree import ON, Tree, get_path, get_tree, leaves, merged, nested, nodes
 from tree.diff import IN_VRF
 from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS, groups
 from tree.render import BRIDGE
+from tree.seen import port_of
 
 from audit.ports import breakouts
 from audit.shared import others, typed
@@ -70,7 +71,8 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[Finding]:
     """Ports of the intent that others route, or use as access ports or with an ESI of another type."""
     interfaces, sessions = get_tree(wanted, "interface"), get_tree(applied, *IN_VRF, "neighbor")
-    linked, of = get_tree(wanted, *IN_VRF, "neighbor"), groups(wanted, last)
+    linked = {port_of(wanted, name) for name in get_tree(wanted, *IN_VRF, "neighbor")}
+    of = groups(wanted, last)
     subs: dict[str, list[str]] = defaultdict(list)
     for sub, other in nodes(applied, "interface"):
         subs[str(other.get("base-interface"))].append(sub)
@@ -86,7 +88,7 @@ def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[
         found = [
             f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
         ]
-        if port in sessions.keys() - linked.keys() and get_tree(sessions, port).get("peer-group") not in of:
+        if port in sessions.keys() - linked and get_tree(sessions, port).get("peer-group") not in of:
             found.append(f"{' '.join(IN_VRF)} neighbor {port}")
         if port not in linked:
             found += [f"interface {sub}" for sub in subs[port]]

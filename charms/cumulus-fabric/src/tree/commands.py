@@ -204,7 +204,7 @@ def _typed(path: Path, tree: Tree, on: tuple[str, str]) -> Path | None:
             return ("qos", "roce")
         case ("qos", "roce", "mode", "lossless"):
             return None
-        case ("vrf", _, "router", "bgp", "neighbor", _, "type", "unnumbered"):
+        case ("vrf", _, "router", "bgp", "neighbor", _, "type", "numbered" | "unnumbered"):
             return None
         case (*feature, _, _) if path[-2:] == on:
             implied = (*IMPLIED, IMPLIED_WITH_EVPN) if tree.get("evpn", {}).get(on[0]) == on[1] else IMPLIED

@@ -82,7 +82,7 @@ def has_policy(switch: Switch, applied: Tree) -> bool:
     """
     bgp = get_tree(applied, *IN_VRF)
     sessions = get_tree(bgp, "neighbor")
-    links = [sessions[link.port] for link in switch.links if link.port in sessions]
+    links = [sessions[link.session] for link in switch.links if link.session in sessions]
     group = switch.underlay.peer_group
     if not links or any(get_tree(each).get("peer-group") != group for each in links):
         return True

@@ -20,6 +20,7 @@ from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
 from tree.merge import left_to_others
 from tree.render import BRIDGE
+from tree.seen import port_of
 
 VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
 UNTAGGED: Path = (*VLANS[:-1], "untagged")
@@ -285,10 +286,11 @@ def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
 
     Interfaces that are ``named`` already are left out, and those that exclude the intent's use of a port.
     """
-    known = {*get_tree(intent, "interface"), *named}
+    sessions = get_tree(intent, *IN_VRF, "neighbor").keys()
+    known = {*get_tree(intent, "interface"), *named, *sessions}
     interfaces = get_tree(applied, "interface")
-    links = [name for name in get_tree(intent, *IN_VRF, "neighbor") if name in interfaces]
-    hosts = get_tree(intent, "interface").keys() - get_tree(intent, *IN_VRF, "neighbor").keys()
+    links = [port for name in sessions if (port := port_of(intent, name)) in interfaces]
+    hosts = get_tree(intent, "interface").keys() - {port_of(intent, name) for name in sessions}
     found: dict[str, Collection[str]] = {
         "interface {}": [
             name
@@ -297,7 +299,12 @@ def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
             if str(node.get("base-interface")) not in hosts
         ],
         **{
-            f"interface {{}} {' '.join(path)}": [name for name in links if get_path(interfaces[name], path)]
+            f"interface {{}} {' '.join(path)}": [
+                name
+                for name in links
+                if get_tree(interfaces, name, *path).keys()
+                - get_tree(intent, "interface", name, *path).keys()
+            ]
             for path in ROUTED
         },
         f"{' '.join(IN_VRF)} neighbor {{}}": get_tree(applied, *IN_VRF, "neighbor").keys() - known,

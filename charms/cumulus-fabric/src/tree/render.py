@@ -111,6 +111,8 @@ def _own(port: PortSettings, say: _Vocabulary) -> Tree:
 
 def _link(fabric: Fabric, switch: Switch, link: Link, say: _Vocabulary) -> Tree:
     made: Tree = {"type": "swp", **_mtu(fabric.mtu.fabric)}
+    if link.address:
+        made |= say.address(link.address)
     if switch.role is Role.LEAF and link.tracked:
         made["evpn"] = {"multihoming": {"uplink": say.yes}}
     return made
@@ -176,7 +178,10 @@ def _routing(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
         "peer-group": {group: {"remote-as": remote, "address-family": {"l2vpn-evpn": say.on}, **bfd}},
     }
     if switch.links:
-        bgp["neighbor"] = {link.port: {"peer-group": group, "type": "unnumbered"} for link in switch.links}
+        bgp["neighbor"] = {
+            link.session: {"peer-group": group, "type": "numbered" if link.address else "unnumbered"}
+            for link in switch.links
+        }
     own: Tree = {**say.on, "autonomous-system": switch.asn, "router-id": switch.loopback}
     return {"router": {"bgp": own, **profiles}, "vrf": {"default": {"router": {"bgp": bgp}}}}
 

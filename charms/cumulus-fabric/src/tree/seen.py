@@ -1,16 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """The links, bonds and neighbours of a switch in its operational state. Pure."""
 
+import ipaddress
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from intent.model import Bond
 
-from tree import Tree, get_path, get_tree
+from tree import Tree, get_path, get_tree, nodes
 
 _MAC = re.compile(r"(?i)[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}")
+
+
+def port_of(tree: Tree, session: str) -> str:
+    """The port of a BGP session by its name: the port itself, or the address of the other end of its link.
+
+    ``tree`` is the configuration that has the link; the name itself where no link has the address.
+    """
+    if not session[:1].isdecimal() or ":" in session:
+        return session
+    try:
+        far = ipaddress.IPv4Address(session)
+    except ValueError:
+        return session
+    for port, node in nodes(tree, "interface"):
+        for key in ("ip", "ipv4"):
+            if any(far in found.network for found in _links(get_tree(node, key, "address"))):
+                return port
+    return session
+
+
+def by_port(tree: Tree, sessions: Tree) -> Tree:
+    """What a switch that runs ``tree`` says of its sessions, by the ports of their links."""
+    return {port_of(tree, name): content for name, content in sessions.items()}
+
+
+def _links(addresses: Iterable[str]) -> Iterator[ipaddress.IPv4Interface]:
+    """The addresses of links among these: those of subnets with two hosts."""
+    for address in addresses:
+        if address.endswith(("/30", "/31")):
+            with suppress(ValueError):
+                yield ipaddress.IPv4Interface(address)
 
 
 class Neighbour(NamedTuple):

@@ -14,6 +14,7 @@ from tree.cost import costs
 from tree.diff import IN_VRF
 from tree.drain import shut
 from tree.foreign import ACCESS, UNTAGGED, carried, objects
+from tree.seen import port_of
 
 OF_VLANS = ("bridge/domain/br_default/vlan/*", "interface/*/bridge/domain/br_default/*")
 """The settings of single VLANs: links, sessions and the other VLANs stay."""
@@ -51,7 +52,7 @@ def interrupted(before: Tree, patch: Tree) -> Taken:
             case ("interface", name, *_) if name != "lo":
                 ports |= {name, *get_tree(before, *path[:2], "bond", "member")}
             case ("vrf", "default", "router", "bgp", "neighbor", name, *_):
-                ports.add(name)
+                ports.add(port_of(before, name))
             case _:
                 return ALL
     return Taken(ports=frozenset(ports))
@@ -61,10 +62,14 @@ def gone(before: Tree, patch: Tree) -> Taken:
     """Return the ports that are gone once ``patch`` is applied."""
     after = patched(before, patch)
     then, now = _attached(before), _attached(after)
-    sessions = get_tree(before, *SESSIONS).keys() - get_tree(after, *SESSIONS)
+    sessions = _ports_of_sessions(before) - _ports_of_sessions(after)
     closed = {name for name in get_tree(after, "interface") if shut(after, name) and not shut(before, name)}
     lost = {port for port, vlans in then.items() if port not in now or (vlans and not now[port])}
     return Taken(ports=frozenset(lost | sessions | closed))
+
+
+def _ports_of_sessions(tree: Tree) -> set[str]:
+    return {port_of(tree, name) for name in get_tree(tree, *SESSIONS)}
 
 
 def vlans_gone(before: Tree, patch: Tree) -> Mapping[str, Mapping[str, bool]]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audits of ports that have properties of their own: speed, FEC, ports that are shut on purpose. Pure."""
 
+import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -94,6 +95,44 @@ def all_links_shut(fabric: Fabric) -> Iterator[Finding]:
         path = alone[0].settings_of(alone[0].links[0].port).path or alone[0].path
         remedy = "leave one of them up, unless the switch is to carry no traffic"
         yield Finding(Severity.WARNING, path, what, remedy)
+
+
+def link_addresses(fabric: Fabric) -> Iterator[Finding]:
+    """Addresses of links that something else has: a port without a link, another link, hosts or loopbacks."""
+    hosts = [
+        (ipaddress.IPv4Network(subnet, strict=False), f"network {network.name}")
+        for network in fabric.networks
+        for subnet in network.subnets
+    ]
+    switches = [
+        (ipaddress.IPv4Network(each.loopback), each.name) for each in fabric.switches if each.loopback
+    ]
+    loopbacks = [(address, f"the loopback of {name}") for address, name in switches]
+    owners: dict[ipaddress.IPv4Network, frozenset[str]] = {}
+    for switch in fabric.switches:
+        links = {link.port: link for link in switch.links}
+        for port, own in switch.port_settings.items():
+            if own.address and port not in links:
+                what = f"{port} of {switch.name} has an address, but no link to another switch"
+                yield Finding(
+                    Severity.BLOCKED, own.path, what, "give addresses to links between switches only"
+                )
+        for link in links.values():
+            if not link.address:
+                continue
+            subnet = ipaddress.IPv4Interface(link.address).network
+            ends = frozenset({f"{link.port} of {switch.name}", f"{link.peer_port} of {link.peer}"})
+            path = switch.settings_of(link.port).path
+            if not path:
+                continue  # the other end has the entry
+            others = [
+                (known, f"the link of {min(owner)}") for known, owner in owners.items() if owner != ends
+            ]
+            for other, whose in (*hosts, *loopbacks, *others):
+                if subnet.overlaps(other):
+                    what = f"{subnet} of {link.port} of {switch.name} overlaps {other} of {whose}"
+                    yield Finding(Severity.BLOCKED, path, what, "give each link a subnet of its own")
+            owners.setdefault(subnet, ends)
 
 
 def _unlike(one: PortSettings, other: PortSettings) -> Iterator[tuple[str, str, str]]:

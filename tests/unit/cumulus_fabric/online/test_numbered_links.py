@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric with numbered links is applied, read, drained and changed as any other one."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+from audit.foreign import Ownership
+from converge import Severity
+from intent.model import Fabric
+from maintenance import Maintenance
+from online import Site
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.drained import POLICY, addressed, runs, shut
+from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.test_numbered_links import OWN, own
+
+NUMBERED = fabric(change=OWN)
+RELEASES = ["5.9.2", "5.15.0"]
+
+
+@pytest.fixture(params=RELEASES)
+def made(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    with rack(NUMBERED, release=request.param, applied=True) as found:
+        yield found
+
+
+def known(made: Rack, other: Fabric = NUMBERED) -> Site:
+    return replace(made.site, fabric=other, ownership=Ownership({**made.site.survey().last}))
+
+
+def worse(site: Site) -> list[str]:
+    return [each.sentence() for each in site.verify() if each.severity > Severity.WARNING]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_six_switches_become_a_fabric_and_a_second_run_writes_nothing(release: str) -> None:
+    with rack(NUMBERED, release=release) as six:
+        assert six.site.apply(policy=POLICY).applied
+        six.forget()
+        assert six.site.apply(policy=POLICY).applied
+        assert (six.writes(), worse(six.site)) == ([], [])
+
+
+def test_a_session_that_is_down_is_told_by_its_port(made: Rack) -> None:
+    broken = deepcopy(made.applied["Spine0"])
+    del broken["vrf"]["default"]["router"]["bgp"]["neighbor"]["10.1.0.1"]
+    runs(made, broken, "Spine0")
+    said = worse(made.site)
+    assert any(
+        each.startswith("Leaf0-1 swp31: the BGP session with Spine0 is not established") for each in said
+    )
+    assert any(each.startswith("Spine0: 2 settings differ") and "neighbor 10.1.0.1" in each for each in said)
+
+
+def test_nothing_of_it_is_foreign(made: Rack) -> None:
+    said = [each.sentence() for each in known(made).survey().plan.findings]
+    assert [each for each in said if "10.1.0" in each or "not in the intent" in each] == []
+
+
+def test_a_leaf_drains_and_returns(made: Rack) -> None:
+    before = made.applied
+    assert Maintenance(known(made), "Leaf0-2", POLICY).drain().applied
+    assert not addressed(made, "Leaf0-2")
+    assert shut(made, "Leaf0-2")
+    assert Maintenance(known(made), "Leaf0-2", POLICY).undrain().applied
+    assert made.applied == before
+
+
+def other(shut: bool = False) -> Fabric:
+    """The first link of Leaf0-1 has another address, and is shut or not."""
+    first = {"address": "10.1.0.9/31", **({"shut": True} if shut else {})}
+    ports = {"swp31": first, "swp32": {"address": "10.1.0.5/30"}}
+    return fabric(change=OWN | own({"Leaf0-1": ports}))
+
+
+def blocked(site: Site) -> list[str]:
+    return [each.sentence() for each in site.survey().plan.findings if each.severity is Severity.BLOCKED]
+
+
+def test_a_link_in_use_keeps_its_addresses_until_it_is_shut(made: Rack) -> None:
+    """Neither end could be checked after its change while the other one has the old address."""
+    said = (
+        "Leaf0-1: the BGP session of swp31 with Spine0 is with 10.1.0.0, the intent says that it is with "
+        "10.1.0.8; the change of one end would cut it; shut the link in the intent "
+        "(switches.Leaf0-1.port-settings: {swp31: {shut: true}}), apply, "
+        "and open it again with the next apply"
+    )
+    assert said in blocked(known(made, other()))
+    site = known(made, other(shut=True))
+    assert blocked(site) == []
+    assert site.apply(policy=POLICY).applied
+    assert worse(site) == []
+    opened = replace(site, fabric=other(), ownership=Ownership({**site.survey().last}))
+    assert blocked(opened) == []
+    assert opened.apply(policy=POLICY).applied
+    assert set(made.applied["Leaf0-1"]["vrf"]["default"]["router"]["bgp"]["neighbor"]) == {
+        "10.1.0.8",
+        "10.1.0.6",
+    }
+    assert worse(opened) == []
+    assert opened.survey().changes == {}
+
+
+def test_a_leaf_that_would_lose_its_only_session_is_named(made: Rack) -> None:
+    made.wires.cut.add(("Leaf0-1", "swp32"))
+    report = known(made, other(shut=True)).apply(policy=POLICY)
+    assert not report.applied
+    assert any("Leaf0-1" in each.sentence() for each in report.reasons)
+
+
+def test_a_numbered_link_loses_its_addresses_only_while_it_is_shut(made: Rack) -> None:
+    assert any("the intent says that it has no address" in each for each in blocked(known(made, fabric())))
