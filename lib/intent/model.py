@@ -6,7 +6,7 @@ that an audit can name it.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -240,6 +240,10 @@ class Switch:
     def settings_of(self, port: str) -> PortSettings:
         """The properties of one of its ports that the intent sets."""
         return self.port_settings.get(port, AS_IT_IS)
+
+    def shuts(self, ports: Collection[str]) -> bool:
+        """Whether the intent has all of these ports of it shut down."""
+        return all(self.settings_of(port).shut for port in ports)
 
     @property
     def open_links(self) -> tuple[Link, ...]:

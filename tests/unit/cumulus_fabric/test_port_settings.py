@@ -8,6 +8,7 @@ from converge.shape import InvalidValue
 from intent import expand
 from intent.model import Dialect
 from lab.nvue.published import published
+from output import picture, tables
 from tree import commands, render
 from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
@@ -217,3 +218,18 @@ def test_the_guides_example_is_an_intent_that_each_dialect_has():
         assert "10.1.0.1" in spine["vrf"]["default"]["router"]["bgp"]["neighbor"]
         assert {"swp20", "swp28"} < leaf["interface"].keys()
         assert "state" not in leaf["interface"]["swp22"].get("link", {})
+
+
+def test_the_table_and_the_picture_say_what_is_shut():
+    shut = {"swp31": {"shut": True}, "swp9": {"shut": True}, "swp23": {"shut": True}}
+    whole = fabric(change={"switches.Leaf0-1.port-settings": shut})
+    shown = tables.as_text(whole)
+    assert "swp31 Spine0 (shut), swp32 Spine1" in shown
+    assert "Leaf0-1 swp9 (shut), Leaf0-2 swp9" in shown
+    assert "Leaf0-1 swp23 (shut)" in shown
+    drawn = picture.as_svg(whole)
+    assert ">swp31 · shut<" in drawn
+    assert drawn.count(">shut<") == 2
+    assert "<title>Leaf0-1 swp9: shut</title>" in drawn
+    assert "<title>Leaf0-1 swp31 to Spine0 swp13: shut</title>" in drawn
+    assert "shut" not in tables.as_text(fabric()) + picture.as_svg(fabric())

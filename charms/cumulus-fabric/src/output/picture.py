@@ -4,7 +4,8 @@
 Each leaf is a column down its rack. A host is a box between the columns of its leaves, with a leg to each:
 a dot and the leaf's port at one end, the host's port at the other one where LLDP or the host tells it.
 With health, colours and words show the worst finding of a switch, link or leg. A drained switch is an empty
-box. A dashed leg, with a word beside it, is one that an apply would take. Many racks have `overview`.
+box. A dashed leg, with a word beside it, is one that an apply would take. Ports that the intent has shut say
+so. Many racks have `overview`.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -132,8 +133,10 @@ class _Picture:
                 continue
             x, y = self.ends[leaf.name, link.port], self.leaves - self.tall / 2
             far_x, far_y = self.ends[link.peer, link.peer_port], SPINES + self.tall / 2
-            yield line(x, y, far_x, far_y, colour, 1.6, f"{ends[0]} to {ends[1]}")
-            for at, name in (((x, y - 5), link.port), ((far_x, far_y + 11), link.peer_port)):
+            shut = ": shut" if link.shut else ""
+            yield line(x, y, far_x, far_y, colour, 1.6, f"{ends[0]} to {ends[1]}{shut}")
+            here = f"{link.port} · shut" if link.shut else link.port
+            for at, name in (((x, y - 5), here), ((far_x, far_y + 11), link.peer_port)):
                 labels.append(text(*at, name, colour=QUIET, size=8, halo=PAPER))
             if word := self.told.word(*ends):
                 at = (x * 3 + far_x) / 4, (y * 3 + far_y) / 4
@@ -198,13 +201,15 @@ class _Picture:
         subjects = [f"{leaf.name} {name}" for name in {*names, port.name}]
         colour = UNUSED if leaf.name in told.drained else told.colour(LEAF, *subjects)
         lost = told.toll.get(f"{leaf.name} {port.name}", "")
-        title = f"{leaf.name} {', '.join(names)}" + (f": {lost} with apply" if lost else "")
+        shut = "shut" if leaf.shuts(names) else ""
+        about = ", ".join(filter(None, (shut, f"{lost} with apply" if lost else "")))
+        title = f"{leaf.name} {', '.join(names)}{f': {about}' if about else ''}"
         side = left if x < left else right if x > right else x
         yield line(x, y, side, y, colour, 2.4, title, dashed=bool(lost))
         yield f'<circle cx="{x:g}" cy="{y:g}" r="4.5" fill="{colour}" stroke="{PAPER}"/>'
         anchor, outer = ("end", x - 9) if side == left else ("start", x + 9)
         word = told.word(*subjects)
-        said = " · ".join(filter(None, (word, lost)))
+        said = " · ".join(filter(None, (word, shut, lost)))
         most, at = (self.column / 2 - 12) / 5.2, y - 2 if said else y + 4
         yield text(outer, at, short(",".join(names), most), size=9, colour=QUIET, anchor=anchor)
         if said:

@@ -82,7 +82,8 @@ def _switches(switches: tuple[Switch, ...], health: Health | None, states: Mappi
 
 def _links(switch: Switch, health: Health | None) -> str:
     return ", ".join(
-        f"{link.port} {link.peer}{_state(f'{switch.name} {link.port}', health)}" for link in switch.links
+        f"{link.port} {link.peer}{_shut(link.shut)}{_state(f'{switch.name} {link.port}', health)}"
+        for link in switch.links
     )
 
 
@@ -134,8 +135,12 @@ def _ends(rack: tuple[Switch, ...], name: str, health: Health | None, toll: Toll
         if bond := leaf.bond(name):
             end = f"{leaf.name} {name}"
             members = ports.compact(bond.members)
-            ends.append(f"{leaf.name} {members}{_state(end, health)}{_lost(end, toll)}")
-    return ", ".join(ends) or f"{name}{_state(name, health)}{_lost(name, toll)}"
+            shut = _shut(leaf.shuts(bond.members))
+            ends.append(f"{leaf.name} {members}{shut}{_state(end, health)}{_lost(end, toll)}")
+        elif any(f"{leaf.name} {port.name}" == name for port in leaf.single_homed):
+            shut = _shut(leaf.shuts([name.rpartition(" ")[2]]))
+            ends.append(f"{name}{shut}{_state(name, health)}{_lost(name, toll)}")
+    return ", ".join(ends)
 
 
 def _carried(port: SwitchPort) -> str:
@@ -150,6 +155,10 @@ def _segment(port: SwitchPort) -> str:
 def _word(subject: str, health: Health | None) -> list[str]:
     found = (health or {}).get(subject, Severity.INFO)
     return [found.name.lower()] if found > Severity.INFO else []
+
+
+def _shut(shut: bool) -> str:
+    return " (shut)" if shut else ""
 
 
 def _state(subject: str, health: Health | None) -> str:

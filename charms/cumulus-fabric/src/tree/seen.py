@@ -34,8 +34,13 @@ def port_of(tree: Tree, session: str) -> str:
 
 
 def by_port(tree: Tree, sessions: Tree) -> Tree:
-    """What a switch that runs ``tree`` says of its sessions, by the ports of their links."""
-    return {port_of(tree, name): content for name, content in sessions.items()}
+    """What a switch that runs ``tree`` says of its sessions, by the ports of their links.
+
+    Where a link has two, the one that is named by the port counts.
+    """
+    return {port_of(tree, name): content for name, content in sessions.items()} | {
+        name: content for name, content in sessions.items() if name in get_tree(tree, "interface")
+    }
 
 
 def _links(addresses: Iterable[str]) -> Iterator[ipaddress.IPv4Interface]:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from audit.foreign import Ownership
@@ -112,3 +113,22 @@ def test_a_leaf_that_would_lose_its_only_session_is_named(made: Rack) -> None:
 
 def test_a_numbered_link_loses_its_addresses_only_while_it_is_shut(made: Rack) -> None:
     assert any("the intent says that it has no address" in each for each in blocked(known(made, fabric())))
+
+
+def test_two_switches_without_spines_have_all_of_it() -> None:
+    """A pair with numbered links, BFD and a peer group of its own name."""
+
+    def pair(content: dict[str, Any]) -> None:
+        del content["spines"]
+        content["racks"] = [{"hosts": "swp9-10"}]
+        content["underlay"] = {"peer-group": "core", "bfd": {}}
+        content["switches"] = {"Leaf0-1": {"port-settings": {"swp31": {"address": "10.1.0.1/31"}}}}
+
+    with rack(fabric(change=pair), release="5.15.0") as two:
+        assert two.site.apply(policy=POLICY).applied
+        assert (two.site.survey().changes, worse(two.site)) == ({}, [])
+        sessions = two.applied["Leaf0-2"]["vrf"]["default"]["router"]["bgp"]["neighbor"]
+        assert {name: each["peer-group"] for name, each in sessions.items()} == {
+            "10.1.0.1": "core",
+            "swp32": "core",
+        }
