@@ -25,18 +25,22 @@ class _End:
     used: int = 0  # of its ports, from the first on; also those of leaves that are not there
 
     def link(self, peer: Switch, peer_port: str, port: str) -> None:
+        tracked = port in self.tracked
+        if not (self.switch.port_settings or peer.port_settings):  # as for most of thousands of links
+            self.links.append(Link(port, peer.name, peer_port, tracked, self.path))
+            return
         own, far = self.switch.settings_of(port), peer.settings_of(peer_port)
-        made = Link(port, peer.name, peer_port, port in self.tracked, self.path, own.shut or far.shut)
-        self.links.append(replace(made, **_addresses(own, far)))
+        ends = _addresses(own, far) if own.address or far.address else ("", "")
+        shut = own.shut or far.shut
+        self.links.append(Link(port, peer.name, peer_port, tracked, self.path, shut, *ends))
 
 
-def _addresses(own: PortSettings, far: PortSettings) -> dict[str, str]:
-    """The addresses of both ends of a numbered link, from the one that the intent has; empty without one.
+def _addresses(own: PortSettings, far: PortSettings) -> tuple[str, str]:
+    """The addresses of a numbered link, from the one that the intent has: of this end, and of the other.
 
     Raises InvalidValue if both are given and do not belong together, or one is not for a host.
     """
-    if not (given := own.address or far.address):
-        return {}
+    given = own.address or far.address
     path = at(own.path if own.address else far.path, "address")
     one = ipaddress.IPv4Interface(given)
     hosts = [*one.network.hosts()]
@@ -49,7 +53,7 @@ def _addresses(own: PortSettings, far: PortSettings) -> dict[str, str]:
         wanted = f"{other}/{one.network.prefixlen}, or none, as the other end has {own.address}"
         raise InvalidValue(at(far.path, "address"), far.address, wanted)
     here, there = (one.ip, other) if own.address else (other, one.ip)
-    return {"address": f"{here}/{one.network.prefixlen}", "peer_address": str(there)}
+    return f"{here}/{one.network.prefixlen}", str(there)
 
 
 def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> tuple[Switch, ...]:

@@ -93,8 +93,9 @@ def with_access(applied: Tree, wanted: Tree) -> Tree:
     for port, node in get_tree(wanted, "interface").items():
         own, have = get_tree(node, *BRIDGED), get_tree(applied, "interface", port, *BRIDGED)
         vlan, is_access = _single(own), _has_access(have)
-        if vlan is None or _single(have) != vlan or _has_access(own) == is_access:
+        if vlan is None or str(_single(have)) != str(vlan) or _has_access(own) == is_access:
             continue
+        vlan = _single(have)  # which may be text
         rest = {key: value for key, value in own.items() if key not in ("access", "vlan", "untagged")}
         way: Tree = {"access": vlan} if is_access else {"vlan": {str(vlan): {}}, "untagged": vlan}
         said[port] = {**node, "bridge": {"domain": {BRIDGED[-1]: {**way, **rest}}}}

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,12 +66,19 @@ def test_with_more_networks_it_becomes_a_trunk(running: Rack) -> None:
     ids=["another network", "tagged", "another one untagged"],
 )
 def test_another_untagged_network_is_the_operators_choice(running: Rack, given: dict[str, Any]) -> None:
-    """The host's untagged packets would come out in another network, or nowhere."""
+    """The host's untagged packets would come out in another network, or nowhere.
+
+    With the record, the port's VLAN is the charm's own, and the host that uses it is asked for.
+    """
     given = {**given, "untagged": given.get("untagged", "oam")}
     on_access(running, 9)
-    report = taking_over(with_bond(**given), running).apply()
-    assert report.verdict == NOTHING
-    assert "bond_ext has another use on the switch" in report.reasons[0].what
+    for site, why in (
+        (taking_over(with_bond(**given), running), "host-bond_ext would lose it"),
+        (replace(running.site, fabric=with_bond(**given)), "bond_ext has another use on the switch"),
+    ):
+        report = site.apply()
+        assert report.verdict == NOTHING
+        assert any(why in each.what for each in report.reasons)
     assert bridged(running) == {"access": 9}
 
 

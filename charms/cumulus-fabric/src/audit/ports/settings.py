@@ -50,7 +50,7 @@ def unlike_ends(fabric: Fabric) -> Iterator[Finding]:
     another.
     """
     told: set[frozenset[tuple[str, str]]] = set()
-    for switch in fabric.switches:
+    for switch in _with_settings(fabric):
         for link in switch.open_links:
             peer = fabric.switch(link.peer)
             ends = frozenset({(switch.name, link.port), (link.peer, link.peer_port)})
@@ -72,7 +72,7 @@ def unlike_ends(fabric: Fabric) -> Iterator[Finding]:
 
 def unlike_members(fabric: Fabric) -> Iterator[Finding]:
     """Bonds whose ports have two speeds: LACP joins ports of one speed only."""
-    for rack in fabric.racks:
+    for rack in fabric.racks if _with_settings(fabric) else ():
         found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         paths: dict[str, str] = {}
         for leaf in rack:
@@ -90,7 +90,8 @@ def unlike_members(fabric: Fabric) -> Iterator[Finding]:
 
 def all_links_shut(fabric: Fabric) -> Iterator[Finding]:
     """Switches that reach no other one, because all their links are shut on purpose."""
-    if alone := [each for each in fabric.switches if each.links and not each.open_links]:
+    shut = any(own.shut for each in _with_settings(fabric) for own in each.port_settings.values())
+    if shut and (alone := [each for each in fabric.switches if each.links and not each.open_links]):
         what = f"all links of {few([each.name for each in alone])} to other switches are shut on purpose"
         path = alone[0].settings_of(alone[0].links[0].port).path or alone[0].path
         remedy = "leave one of them up, unless the switch is to carry no traffic"
@@ -99,6 +100,8 @@ def all_links_shut(fabric: Fabric) -> Iterator[Finding]:
 
 def link_addresses(fabric: Fabric) -> Iterator[Finding]:
     """Addresses of links that something else has: a port without a link, another link, hosts or loopbacks."""
+    if not _with_settings(fabric):
+        return
     hosts = [
         (ipaddress.IPv4Network(subnet, strict=False), f"network {network.name}")
         for network in fabric.networks
@@ -109,7 +112,7 @@ def link_addresses(fabric: Fabric) -> Iterator[Finding]:
     ]
     loopbacks = [(address, f"the loopback of {name}") for address, name in switches]
     owners: dict[ipaddress.IPv4Network, frozenset[str]] = {}
-    for switch in fabric.switches:
+    for switch in _with_settings(fabric):
         links = {link.port: link for link in switch.links}
         for port, own in switch.port_settings.items():
             if own.address and port not in links:
@@ -133,6 +136,10 @@ def link_addresses(fabric: Fabric) -> Iterator[Finding]:
                     what = f"{subnet} of {link.port} of {switch.name} overlaps {other} of {whose}"
                     yield Finding(Severity.BLOCKED, path, what, "give each link a subnet of its own")
             owners.setdefault(subnet, ends)
+
+
+def _with_settings(fabric: Fabric) -> list[Switch]:
+    return [switch for switch in fabric.switches if switch.port_settings]
 
 
 def _unlike(one: PortSettings, other: PortSettings) -> Iterator[tuple[str, str, str]]:
