@@ -9,6 +9,7 @@ import hosts
 import observe
 import pytest
 from audit.foreign import Ownership
+from audit.ports.links import readdressed
 from audit.running import conflicts
 from cli import passwords
 from config import Applying, Options, Rendering, Returning
@@ -21,6 +22,7 @@ from rest.answers import read
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 from tree import record, render
+from tree.seen import by_port
 from unit.cumulus_fabric.fabrics import fabric
 from yamlfile.values import FileError
 
@@ -83,9 +85,16 @@ def left_to_others(text: str) -> object:
 SPLIT = fabric(change={"leaves.breakout": {"swp20": "4x"}})
 WANTED = render.tree(SPLIT, SPLIT.switch("Leaf0-1"), Dialect.UNTIL_5_14)
 RUNNING = {
-    "interface": {"swp20": {"link": {"breakout": {"4x25G": {}}}}, "bond7": {"type": "bond"}, "swp31": {}},
+    "interface": {
+        "swp20": {"link": {"breakout": {"4x25G": {}}}},
+        "bond7": {"type": "bond"},
+        "swp31": {"ip": {"address": {"10.1.0.1/31": {}}}},
+    },
     "bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"10": {}}}, "77": {}}}}},
-    "vrf": {"blue": {"evpn": {"vlan": 10, "vni": {"4001": {}}}}},
+    "vrf": {
+        "blue": {"evpn": {"vlan": 10, "vni": {"4001": {}}}},
+        "default": {"router": {"bgp": {"neighbor": {"10.1.0.0": {"peer-group": "underlay"}}}}},
+    },
     "nve": {"vxlan": {"mac-learning": "off"}},
     "qos": {"roce": {"enable": "on"}},
 }
@@ -96,6 +105,8 @@ def beside(text: str) -> object:
     applied = switch(text).applied()
     others = Ownership().compare("Leaf0-1", applied, WANTED, Unmanaged())
     found = [*conflicts("Leaf0-1", applied, WANTED, {}), *others.findings()]
+    found += readdressed(SPLIT.switch("Leaf0-1"), applied, WANTED, {})
+    by_port(applied, applied)
     return others.patch, [each.sentence() for each in found]
 
 

@@ -88,7 +88,7 @@ def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[
         found = [
             f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
         ]
-        if port in sessions.keys() - linked and get_tree(sessions, port).get("peer-group") not in of:
+        if port in sessions.keys() - linked and str(get_tree(sessions, port).get("peer-group")) not in of:
             found.append(f"{' '.join(IN_VRF)} neighbor {port}")
         if port not in linked:
             found += [f"interface {sub}" for sub in subs[port]]

@@ -33,7 +33,7 @@ class Running:
         """Sessions in VRF default that are not the intent's."""
         own, of = get_tree(self.wanted, *IN_VRF, "neighbor"), groups(self.wanted)
         for name, node in nodes(self.applied, *IN_VRF, "neighbor"):
-            ours = name in own or node.get("peer-group") in of
+            ours = name in own or str(node.get("peer-group")) in of
             if not ours or Object("neighbor", name) in self.kept:
                 yield f"session {name}"
         yield from self._listening()

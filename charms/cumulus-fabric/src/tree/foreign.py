@@ -369,7 +369,7 @@ def _places(tree: Tree, of: Collection[str] | None = None) -> Iterator[tuple[Obj
         if not MANAGEMENT_PORTS.fullmatch(name):
             yield from _of_interface(name, node, vlans)
     for name, node in nodes(tree, *IN_VRF, "neighbor"):
-        if "peer-group" in node and (of is None or node["peer-group"] in of):
+        if "peer-group" in node and (of is None or str(node["peer-group"]) in of):
             yield Object("neighbor", name), (*IN_VRF, "neighbor", name)
     for name, path in WHOLE_SWITCH.items():
         if get_path(tree, path) is not None:

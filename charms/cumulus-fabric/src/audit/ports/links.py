@@ -18,8 +18,9 @@ def readdressed(switch: Switch, applied: Tree, wanted: Tree, last: Tree) -> Iter
     one would undo it. A link that the intent has shut has no session to lose.
     """
     running: dict[str, list[str]] = {}
+    of = groups(wanted, last)
     for name, node in nodes(applied, *IN_VRF, "neighbor"):
-        if node.get("peer-group") in groups(wanted, last):
+        if str(node.get("peer-group")) in of:
             running.setdefault(port_of(applied, name), []).append(name)
     for link in switch.open_links:
         if others := [name for name in running.get(link.port, ()) if name != link.session]:
