@@ -150,9 +150,8 @@ def _left_without_group(running: Running, patch: Tree) -> Iterator[Finding]:
     for path in sorted(going - {(*GROUPS, each) for each in groups(running.wanted)}):
         if members := list(running.members(path)):
             what = f"{few(members)}: in peer group {path[-1]}, which the intent has no longer"
-            remedy = (
-                "give them a peer group of their own on the switch, or keep underlay.peer-group in the intent"
-            )
+            remedy = "give them a peer group of their own on the switch; "
+            remedy += "or keep underlay.peer-group in the intent"
             yield Finding(Severity.BLOCKED, running.name, what, remedy)
 
 

@@ -84,9 +84,8 @@ def test_a_link_in_use_keeps_its_addresses_until_it_is_shut(made: Rack) -> None:
     """Neither end could be checked after its change while the other one has the old address."""
     said = (
         "Leaf0-1: the BGP session of swp31 with Spine0 is with 10.1.0.0, the intent says that it is with "
-        "10.1.0.8; the change of one end would cut it; shut the link in the intent "
-        "(switches.Leaf0-1.port-settings: {swp31: {shut: true}}), apply, "
-        "and open it again with the next apply"
+        "10.1.0.8; the change of one end would cut it; shut the link in the intent, apply, and open it again "
+        "with the next apply; that is switches.Leaf0-1.port-settings: {swp31: {shut: true}}"
     )
     assert said in blocked(known(made, other()))
     site = known(made, other(shut=True))

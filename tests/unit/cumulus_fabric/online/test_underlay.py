@@ -100,7 +100,7 @@ def test_a_session_of_others_in_the_old_group_keeps_it(made: Rack) -> None:
     site = replace(made.site, fabric=fabric(change=change), ownership=Ownership(last))
     assert blocked(site) == [
         "Leaf0-1: session swp20: in peer group underlay, which the intent has no longer; give them a peer "
-        "group of their own on the switch, or keep underlay.peer-group in the intent"
+        "group of their own on the switch; or keep underlay.peer-group in the intent"
     ]
 
 

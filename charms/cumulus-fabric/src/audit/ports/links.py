@@ -27,8 +27,8 @@ def readdressed(switch: Switch, applied: Tree, wanted: Tree, last: Tree) -> Iter
             have, want = (_said(each, link.port) for each in (others[0], link.session))
             what = f"the BGP session of {link.port} with {link.peer} {have}, the intent says that it {want}; "
             what += "the change of one end would cut it"
-            remedy = f"shut the link in the intent (switches.{switch.name}.port-settings: "
-            remedy += f"{{{link.port}: {{shut: true}}}}), apply, and open it again with the next apply"
+            remedy = "shut the link in the intent, apply, and open it again with the next apply; that is "
+            remedy += f"switches.{switch.name}.port-settings: {{{link.port}: {{shut: true}}}}"
             yield Finding(Severity.BLOCKED, switch.name, what, remedy)
 
 
