@@ -110,8 +110,9 @@ class Attached:
         return found
 
     def missing(self, leaf: Switch) -> Iterator[Finding]:
-        """A finding for each bond that its host has up at another leaf, and not at ``leaf``."""
-        for bond in leaf.bonds if leaf.name in self.seen else ():
+        """A finding for each bond that is up at another leaf and not at ``leaf``, unless it is shut there."""
+        there_too = (bond for bond in leaf.bonds if not leaf.shuts(bond.members))
+        for bond in there_too if leaf.name in self.seen else ():
             there = any(self._carries(leg) for leg in self._others(leaf.name, bond.segment.esi))
             if there and not is_up(self.seen[leaf.name].state, bond.name):
                 what = "is down here and up at another leaf"
