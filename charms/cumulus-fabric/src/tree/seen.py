@@ -34,7 +34,7 @@ def port_of(tree: Tree, session: str) -> str:
 
 
 def by_port(tree: Tree, sessions: Tree) -> Tree:
-    """What a switch that runs ``tree`` says of its sessions, by the ports of their links.
+    """The sessions of a switch that runs ``tree``, by the ports of their links.
 
     Where a link has two, the one that is named by the port counts.
     """
