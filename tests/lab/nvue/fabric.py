@@ -105,7 +105,8 @@ class Fabric:
         """Whether each end of a cable has the address that the other one's session is with, if it has one."""
         for (name, interface), (far, far_interface) in ((one, other), (other, one)):
             interfaces = self.members[name].tree.get("interface", {})
-            for session in self.members[name].neighbors():
+            names = self.members[name].neighbors()
+            for session in () if interface in names else names:
                 if port_of(interfaces, session) == interface != session:
                     node = self.members[far].tree.get("interface", {}).get(far_interface, {})
                     if session not in [each.split("/")[0] for each in addresses(node)]:
@@ -193,9 +194,10 @@ class Member:
         return list(self._bgp().get("neighbor", {}))
 
     def sessions(self) -> Tree:
-        """The configured sessions by the port of their link."""
-        interfaces = self.tree.get("interface", {})
-        return {port_of(interfaces, name): node for name, node in self._bgp().get("neighbor", {}).items()}
+        """The configured sessions by the port of their link; one that is named by the port comes first."""
+        interfaces, known = self.tree.get("interface", {}), self._bgp().get("neighbor", {})
+        by_address = {port_of(interfaces, name): node for name, node in known.items()}
+        return by_address | {name: node for name, node in known.items() if name in interfaces}
 
     def speaker(self, interface: str) -> tuple[int | None, bool]:
         """The ASN that this switch speaks BGP with on an interface, and whether it offers EVPN there."""

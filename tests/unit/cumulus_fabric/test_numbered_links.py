@@ -6,6 +6,7 @@ from converge.shape import InvalidValue
 from intent.model import Dialect
 from lab.nvue.published import published
 from tree import commands, render
+from tree.seen import by_port
 from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.audits import BLOCKED, found
 from unit.cumulus_fabric.fabrics import fabric
@@ -117,3 +118,12 @@ def test_a_wrong_address_is_said_in_one_sentence(links, said):
 def test_an_address_of_something_else_is_blocked(links, said):
     assert said in found(BLOCKED, own(links))
     assert [each for each in found(BLOCKED, OWN) if "overlaps" in each or "an address" in each] == []
+
+
+def test_a_session_that_is_named_by_the_port_counts_before_one_by_an_address():
+    """Others may have a session of their own over the link."""
+    running = {"interface": {"swp31": {"ip": {"address": {"10.1.0.1/31": {}}}}, "lo": {}}}
+    up, idle = {"state": "established"}, {"state": "idle"}
+    assert by_port(running, {"10.1.0.0": up}) == {"swp31": up}
+    assert by_port(running, {"swp31": up, "10.1.0.0": idle}) == {"swp31": up}
+    assert by_port(running, {"10.9.9.1": up, "fe80::1": up}) == {"10.9.9.1": up, "fe80::1": up}
