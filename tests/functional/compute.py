@@ -12,11 +12,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from acceptance.asking import asking
+from acceptance.cloud import Cloud as Door
 from lab.cable import cables
 from lab.cloud import configuration, node, root, translate
 from lab.cloud.addresses import CONTROLLER, SOUTHBOUND
 from lab.cloud.cloud import Cloud
 from lab.guest import Guest
+from lab.image import named
 
 NAME, ADDRESS, CARD = "node-1", "192.168.25.61", "52:54:00:77:02:00"
 PF, OTHER = "enp59s0f0np0", "enp59s0f1np1"
@@ -94,12 +96,18 @@ class Site:
     def servers(self, *names: str) -> dict[str, list[str]]:
         """New servers, once they are ACTIVE, each with a port of each kind; the ports' ids by server."""
         objects, connection = self._objects, self.connection
+        # As the acceptance tool does, where Nova does not fill it in.
+        profile = {"capabilities": ["switchdev"]} if Door(connection).facts().profile else {}
+        profiles = {"direct": {"binding_profile": profile}} if profile else {}
         found = {}
         with asking("servers"):
             for name in names:
                 ports = [
                     connection.network.create_port(
-                        network_id=network, binding_vnic_type=kind, security_groups=[objects.group]
+                        network_id=network,
+                        binding_vnic_type=kind,
+                        security_groups=[objects.group],
+                        **profiles.get(kind, {}),
                     ).id
                     for kind, network in objects.networks.items()
                 ]
@@ -182,7 +190,7 @@ def site(
         cloud = Cloud(far[0])
         cloud.prepare()
         disk = root.disk(root.root())
-        made = Guest(nics=near, memory=node.MEMORY, disks=[disk], with_iommu=with_iommu)
+        made = Guest(named(), nics=near, memory=node.MEMORY, disks=[disk], with_iommu=with_iommu)
         with made as guest, cloud:
             converge(guest)
             found = Site(cloud, guest, kinds, driver)

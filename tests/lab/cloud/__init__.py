@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real OpenStack control plane, Debian 13's, in namespaces of this host."""
+"""A real OpenStack control plane, of a distribution's own packages, in namespaces of this host."""

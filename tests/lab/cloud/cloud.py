@@ -13,7 +13,7 @@ from typing import Any
 
 from lab import host, store
 from lab.cable import Nic
-from lab.cloud import root, translate
+from lab.cloud import openstacks, root, translate
 from lab.cloud.addresses import CONTROLLER
 from lab.cloud.inside import ADMIN, READY
 from lab.image import locked
@@ -21,11 +21,13 @@ from lab.progress import Step
 
 TESTS = Path(__file__).parents[2]
 BUNDLE = TESTS.parent / "bundles/ovn-offload-jammy-caracal.yaml"
-"""For 2024.1: what runs here is 2025.1, which has the same rule on binding:profile."""
+"""The bundles of all releases set the same options of the OpenStack charms."""
 
 
 class Cloud:
     """A control plane, from ``with`` to its end; then nothing of it is left on the host.
+
+    Its release is the first of LAB_RELEASES; see :func:`lab.cloud.openstacks.taken`.
 
     Args:
         nic: its end of a cable to a rack.
@@ -41,6 +43,7 @@ class Cloud:
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._nic, self._ovn, self.options = nic, ovn, options or translate.bundle(BUNDLE)
+        self._release, self.openstack = openstacks.taken()
         self._process: subprocess.Popen[str] | None = None
 
     def prepare(self) -> None:
@@ -53,14 +56,14 @@ class Cloud:
         root.require()
         base = root.root()
         state = root.state(base)
-        with locked(store.folder() / "cloud-state.lock"):
+        with locked(store.folder() / f"cloud-state-{self._release.suite}.lock"):
             if not state.exists():
                 self._initialize(base, state)
 
     def _initialize(self, base: Path, state: Path) -> None:
-        root.forget_states()
+        root.forget_states(state)
         partial = state.with_suffix(".partial")
-        with Step("OpenStack: creating the databases") as step:
+        with Step(f"OpenStack {self.openstack.title}: creating the databases") as step:
             process = _start(self._given(base, partial, initialize=True))
             _follow(process, step)
             _end(process)
@@ -81,7 +84,7 @@ class Cloud:
             given["cable"] = {"fd": end.fileno(), "there": self._nic.there}
         given["proxy"] = self._listening.fileno()
         try:
-            with Step("OpenStack: starting the control plane") as step:
+            with Step(f"OpenStack {self.openstack.title}: starting the control plane") as step:
                 self._process = _start(given, handed)
                 _follow(self._process, step)
         except BaseException:
@@ -102,7 +105,7 @@ class Cloud:
         """Return the input of :mod:`lab.cloud.inside`."""
         ovn = CONTROLLER if initialize else self._ovn
         told = {"root": str(base), "state": str(state), "ovn": ovn, "options": self.options}
-        return {**told, "initialize": initialize}
+        return {**told, "suite": self._release.suite, "initialize": initialize}
 
     def connect(self, **login: Any) -> Any:
         """A connection of openstacksdk's: as the administrator, unless it gets another login."""

@@ -72,7 +72,7 @@ def keystone() -> Sections:
 def glance() -> Sections:
     """Glance's, with images as files."""
     return {
-        "DEFAULT": {"enabled_backends": "fs:file", **LOGS},
+        "DEFAULT": {"enabled_backends": "fs:file", "workers": 1, "http_keepalive": False, **LOGS},
         "database": {"connection": database("glance")},
         "glance_store": {"default_backend": "fs"},
         "fs": {"filesystem_store_datadir": "/var/lib/glance/images"},
@@ -134,6 +134,8 @@ def neutron() -> Sections:
             "rpc_workers": 0,
             "rpc_state_report_workers": 0,
             "api_workers": 1,
+            # Where its web server is its own; see lab.cloud.wires.
+            "wsgi_keep_alive": False,
             "state_path": "/var/lib/neutron",
             "notify_nova_on_port_status_changes": True,
             "notify_nova_on_port_data_changes": True,

@@ -21,6 +21,7 @@ from typing import Any
 from lab.cloud import services, wires
 from lab.cloud.addresses import CONTROLLER, PASSWORD, REGION, url
 from lab.cloud.configuration import RABBIT_URL, SOCKET, database, files
+from lab.cloud.openstacks import OPENSTACKS
 from lab.cloud.services import Service
 from lab.patience import Patience
 
@@ -53,8 +54,8 @@ class Failed(Exception):
 class Inside:
     """The services in the root, and their processes."""
 
-    def __init__(self, root: str, ovn: str, options: dict[str, Any]) -> None:
-        self.ovn = ovn
+    def __init__(self, root: str, ovn: str, options: dict[str, Any], suite: str) -> None:
+        self.ovn, self.openstack = ovn, OPENSTACKS[suite]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         _mount(root)
         for path, text in {**files(ovn, options), "/etc/hosts": "127.0.0.1 localhost controller\n"}.items():
@@ -114,7 +115,7 @@ def initialize(cloud: Inside) -> None:
     cells = database("nova_cell0"), database("nova")
     cloud.run("sh", "/root/initialize.sh", f"{url('keystone')}/v3", PASSWORD, REGION, *cells, RABBIT_URL)
     print("the databases exist", flush=True)
-    cloud.start(services.keystone())
+    cloud.start(services.keystone(cloud.openstack))
     kinds = {"glance": "image", "placement": "placement", "nova": "compute", "neutron": "network"}
     catalog = [(name, kind, url(name) + ("/v2.1" if name == "nova" else "")) for name, kind in kinds.items()]
     told = {"connect": ADMIN, "password": PASSWORD, "users": list(kinds), "catalog": catalog}
@@ -137,7 +138,8 @@ def run(cloud: Inside, state: str) -> None:
     # The archive is this module's own, with its owners' numbers.
     subprocess.run(["tar", "-C", str(ROOT), "--numeric-owner", "-xpf", state], check=True)
     own = [services.ovn()] if cloud.ovn == CONTROLLER else []
-    cloud.start(services.mariadb(str(ROOT)), services.rabbitmq(), *own, services.keystone(), *services.rest())
+    openstack = services.keystone(cloud.openstack), *services.rest(cloud.openstack)
+    cloud.start(services.mariadb(str(ROOT)), services.rabbitmq(), *own, *openstack)
 
 
 def _mount(root: str) -> None:
@@ -190,7 +192,7 @@ def main(given: dict[str, Any]) -> int:
     try:
         wires.plug(given.get("cable"))
         wires.forward(given.get("proxy"))
-        cloud = Inside(given["root"], given["ovn"], given["options"])
+        cloud = Inside(given["root"], given["ovn"], given["options"], given["suite"])
         if given["initialize"]:
             initialize(cloud)
             keep(Path(given["state"]))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk of the cloud: Debian 13 with the OpenStack services, and the services' databases.
+"""The disk of the cloud: a distribution with its OpenStack's services, and the services' databases.
 
-Both are cached beside the guests' images. The *root* is what mmdebstrap made of :data:`PACKAGES`, unpacked;
-it is redone when that list changes. The *state* has the databases as the services' own tools create them,
-with users and catalog; it is redone when the root or one of :data:`STATE_SOURCES` changes.
+Both are cached beside the guests' images, for each release. The *root* is what mmdebstrap made of the
+packages of :mod:`lab.cloud.openstacks`, unpacked; it is redone when that list changes. The *state* has the
+databases as the services' own tools create them, with users and catalog; it is redone when the root or one
+of :data:`STATE_SOURCES` changes.
 """
 
 import os
@@ -13,33 +14,12 @@ import tempfile
 from pathlib import Path
 
 from lab import host, store
+from lab.cloud import openstacks
 from lab.cloud.configuration import RABBIT_URL, database
 from lab.image import digest, locked, run
 from lab.progress import Step
 
 HERE = Path(__file__).parent
-
-PACKAGES = [
-    *("mariadb-server", "rabbitmq-server", "python3-pymysql", "uwsgi-plugin-python3"),
-    *("keystone", "glance-api", "placement-api", "python3-openstacksdk"),
-    *("nova-api", "nova-conductor", "nova-scheduler"),
-    *("neutron-api", "neutron-rpc-server", "neutron-periodic-workers", "neutron-ovn-maintenance-worker"),
-    *("ovn-central", "iproute2", "procps"),
-    # Of the compute nodes, and of the servers on them.
-    *("python3-libvirt", "python3-os-vif", "libvirt-daemon", "libvirt-daemon-config-network"),
-    *(f"libvirt-daemon-driver-{name}" for name in ("qemu", "nodedev", "network")),
-    *(
-        "libvirt-clients",
-        "qemu-system-x86",
-        "qemu-utils",
-        "ipxe-qemu",
-        "conntrack",
-        "genisoimage",
-        "dosfstools",
-    ),
-    *("udhcpc", "iputils-ping", "ethtool", "iperf3", "sysstat"),
-]
-"""Of Debian 13: keystone 27, glance 30, placement 13, nova 31, neutron 26, that is OpenStack 2025.1."""
 
 STATE_SOURCES = ("addresses.py", "initialize.sh", "catalog.py")
 
@@ -81,28 +61,29 @@ def require() -> None:
 
 
 def root() -> Path:
-    """The directory with the services, built now if the cache has none of this recipe.
+    """The directory with the services of the release in use, built now if the cache has none of this recipe.
 
     Raises:
-        HostError: the host lacks a tool, or a build step failed.
+        HostError: the host lacks a tool, a build step failed, or the release has no OpenStack here.
 
     """
-    with locked(store.folder() / "cloud-root.lock"):
-        path = store.folder() / f"cloud-root-{digest([*PACKAGES, *_HOOKS])}"
+    release, openstack = openstacks.taken()
+    with locked(store.folder() / f"cloud-root-{release.suite}.lock"):
+        path = store.folder() / f"cloud-root-{release.suite}-{digest([*openstack.packages, *_HOOKS])}"
         if not path.exists():
-            _remove("cloud-root-*/")
-            _remove("cloud-state-*.tar")
+            _remove(f"cloud-root-{release.suite}-*/")
+            _remove(f"cloud-state-{release.suite}-*.tar")
             with (
                 tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=store.folder()) as work,
-                Step("OpenStack: installing packages into a new base system") as step,
+                Step(f"OpenStack {openstack.title}: installing packages into a new base system") as step,
             ):
                 archive, tree = Path(work) / "root.tar", Path(work) / "root"
                 without = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")]
                 more = [*without, '--aptopt=APT::Install-Recommends "false"', *_HOOKS]
-                packages = f"--include={','.join(PACKAGES)}"
+                more += [f"--include={','.join(openstack.packages)}", *release.mmdebstrap]
                 run(
                     step,
-                    ["mmdebstrap", "--variant=apt", packages, *more, "trixie", str(archive)],
+                    ["mmdebstrap", "--variant=apt", *more, release.suite, str(archive)],
                     env={"INITRD": "No"},
                 )
                 step.note("unpacking")
@@ -114,10 +95,11 @@ def root() -> Path:
 
 def disk(base: Path) -> Path:
     """The root as a file system for compute nodes, labelled `cloud`; made now unless the cache has it."""
-    path = store.folder() / f"{base.name.replace('root', 'disk')}.ext4"
-    with locked(store.folder() / "cloud-disk.lock"):
+    name = base.name.replace("root", "disk")
+    path = store.folder() / f"{name}.ext4"
+    with locked(store.folder() / f"{name.rpartition('-')[0]}.lock"):
         if not path.exists():
-            _remove("cloud-disk-*.ext4")
+            _remove(f"{name.rpartition('-')[0]}-*.ext4")
             partial = path.with_suffix(".partial")
             with Step("OpenStack: writing the compute nodes' disk") as step:
                 how = ["-t", "ext4", "-O", "^has_journal", "-L", "cloud", "-d", str(base), str(partial), "3G"]
@@ -131,12 +113,13 @@ def state(base: Path) -> Path:
     sources = [HERE / name for name in STATE_SOURCES]
     # What Nova's cell says of the database and of RabbitMQ.
     cell = database("nova"), RABBIT_URL
-    return store.folder() / f"cloud-state-{digest([base.name, *cell, *sources])}.tar"
+    name = base.name.replace("root", "state").rpartition("-")[0]
+    return store.folder() / f"{name}-{digest([base.name, *cell, *sources])}.tar"
 
 
-def forget_states() -> None:
-    """Delete the archives of earlier recipes."""
-    _remove("cloud-state-*.tar")
+def forget_states(current: Path) -> None:
+    """Delete the archives of this release's earlier recipes."""
+    _remove(f"{current.stem.rpartition('-')[0]}-*.tar")
 
 
 def _remove(pattern: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from lab.cloud.addresses import CONTROLLER, NORTHBOUND, PORTS, RABBIT
 from lab.cloud.configuration import SOCKET
+from lab.cloud.openstacks import OpenStack
 
 _NEUTRON = "/etc/neutron/neutron.conf", "/etc/neutron/plugins/ml2/ml2_conf.ini"
 _NEUTRON_FILES = [word for path in _NEUTRON for word in ("--config-file", path)]
@@ -103,33 +104,32 @@ def web(
     return Service(name, command, lambda: answers(PORTS[name]), environment)
 
 
-def keystone() -> Service:
+def keystone(openstack: OpenStack) -> Service:
     """Keystone."""
-    return web("keystone", "keystone.wsgi.api")
+    return web("keystone", openstack.wsgi["keystone"])
 
 
-def rest() -> list[Service]:
+def rest(openstack: OpenStack) -> list[Service]:
     """All others."""
     # Neutron's workers recognize each other by it, and it is uwsgi's to set.
     started = f"start-time={time.time():.0f}"
     files = {"OS_NEUTRON_CONFIG_FILES": ";".join(_NEUTRON)}
-    neutron = web(
-        "neutron",
-        "neutron.wsgi.api",
-        *("--pyargv", " ".join(_NEUTRON_FILES), "--set", started),
-        **files,
-    )
-    others = ("neutron-ovn-maintenance-worker", "neutron-periodic-workers")
+    if "neutron" in openstack.wsgi:
+        application = openstack.wsgi["neutron"]
+        options = ["--pyargv", " ".join(_NEUTRON_FILES), "--set", started]
+        neutron = web("neutron", application, *options, **files)
+    else:
+        neutron = _own(openstack, "neutron", *_NEUTRON_FILES)
+    glance = openstack.wsgi.get("glance")
     return [
-        web("placement", "placement.wsgi.api"),
-        # glance 30 has no module for it.
-        web("glance", "/usr/bin/glance-wsgi-api"),
+        web("placement", openstack.wsgi["placement"]),
+        web("glance", glance) if glance else _own(openstack, "glance"),
         neutron,
-        *(Service(name, [name, *_NEUTRON_FILES], environment=files) for name in others),
+        *(Service(name, [name, *_NEUTRON_FILES], environment=files) for name in openstack.workers),
         # Its greenlets and uwsgi's threads cannot be in one process.
         web(
             "nova",
-            "nova.wsgi.osapi_compute",
+            openstack.wsgi["nova"],
             processes=2,
             threads=1,
             OS_NOVA_DISABLE_EVENTLET_PATCHING="1",
@@ -139,3 +139,8 @@ def rest() -> list[Service]:
             for name in ("nova-conductor", "nova-scheduler")
         ),
     ]
+
+
+def _own(openstack: OpenStack, name: str, *arguments: str) -> Service:
+    """A service with a web server of its own."""
+    return Service(name, [openstack.programs[name], *arguments], lambda: answers(PORTS[name]))

@@ -4,7 +4,8 @@
 =========================== ======================= ==========================================================
 option                      charm                   written as; source: the charm's config.yaml of 2024.1
 =========================== ======================= ==========================================================
-pci-passthrough-whitelist   nova-compute            [pci] passthrough_whitelist, named device_spec since Zed
+pci-passthrough-whitelist   nova-compute            [pci] passthrough_whitelist, in every release; Nova
+                                                    calls it device_spec since Zed, and takes both
 pci-alias                   nova-compute,           [pci] alias; "a list of aliases" is '[{...},{...}]'
                             nova-cloud-controller
 cpu-dedicated-set           nova-compute            [compute] cpu_dedicated_set
@@ -49,7 +50,7 @@ def nova_compute(options: Mapping[str, Any]) -> Sections:
     """nova.conf's on a compute node."""
     found: Sections = {"DEFAULT": dict(flags(options.get("config-flags", ""))), "pci": {}, "compute": {}}
     if whitelist := options.get("pci-passthrough-whitelist"):
-        found["pci"]["device_spec"] = whitelist
+        found["pci"]["passthrough_whitelist"] = whitelist
     found["pci"].update(_alias(options))
     if dedicated := options.get("cpu-dedicated-set"):
         found["compute"]["cpu_dedicated_set"] = dedicated

@@ -86,7 +86,7 @@ def rack(deployment: Deployment, spare: int = 0, *, cloud: bool = False) -> Iter
     """
     # Not in the machines' threads: Ctrl-C would end one thread's build there, and the next begin it anew.
     image(SWITCHES)
-    release = SWITCHES if cloud else named()
+    release = named()
     accelerator(image(release))
     more: dict[str, Any] = {}
     if cloud:

@@ -21,7 +21,7 @@ from lab.cloud.cloud import Cloud
 from lab.rack import checks, layout, ovn
 from lab.rack.build import Rack
 from lab.rack.common import verify
-from lab.rack.operator import AREA, MEASURES, SUBSTITUTED, WHOLE, Operator, operator
+from lab.rack.operator import AREA, MEASURES, SUBSTITUTED, UNTRACKED, WHOLE, Operator, operator
 from lab.rack.servers import FREE, VIRSH, plugged
 from lab.rack.spoiled import spoiled
 from lab.rack.virtual import virtual
@@ -171,7 +171,8 @@ def measured(person: Operator) -> list[Check]:
         return [Check(AREA, "acceptance measure", "a report", _last(said), False)]
     rack.pages["openstack.html"] = (person.state / "report.html").read_text()
     rack.pages["openstack.json"] = json.dumps(told, indent=1) + "\n"
-    rack.substituted = SUBSTITUTED
+    left_out = () if all(rack.on_nodes(EXTENSION).values()) else TRACKED
+    rack.substituted = (*SUBSTITUTED, UNTRACKED) if left_out else SUBSTITUTED
     found: list[Check] = []
     cpu = told["host-cpu"]
     spent = {(row["rung"], row["measure"]): max(row["nodes"].values()) for row in cpu["rows"]}
@@ -195,7 +196,6 @@ def measured(person: Operator) -> list[Check]:
             shown.startswith("At 8 pairs"),
         )
     )
-    left_out = () if all(rack.on_nodes(EXTENSION).values()) else TRACKED
     return [*found, *(_judged(each, left_out) for each in told["checks"] if each["check"] not in SPEED)]
 
 

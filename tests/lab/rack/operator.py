@@ -43,14 +43,17 @@ SUBSTITUTED = (
     "The virtual machines that take the VFs afterwards have an empty disk, and send nothing.",
     "What such a server uses counts among the CPUs of its host; a guest's would not.",
     "ssh to a floating IP is a shell in that namespace, and Juju's commands are answered by the rack.",
-    "Flows of tracked connections stay out of the NIC, since Debian's kernel is built without "
-    "CONFIG_NET_TC_SKB_EXT: the rungs with a stateful security group and with a floating IP fail for that.",
     "The kernel forwards in place of the virtual NIC, which counts on representors and uplinks the packets "
     "that a NIC with its rules would not have kept from the kernel. A capture would show all of them: the "
     "nodes have no tcpdump.",
     "RDMA, UDP and 32 pairs are left out; the processors are emulated, so that the figures say that it "
     "works, not how fast a NIC is.",
 )
+UNTRACKED = (
+    "Flows of tracked connections stay out of the NIC, since the nodes' kernel is built without "
+    "CONFIG_NET_TC_SKB_EXT: the rungs with a stateful security group and with a floating IP fail for that."
+)
+"""Of nodes with Debian's kernel, besides these."""
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGz2m1t5VQW0c1wEo1Qb8nqv6c0q3q6w4fVt0m0X9d1K"
 SITE = {"flavor": {"name": "m1.packet", "ram": 512, "disk": 1, "vcpus": 2}, "seconds": 40}
 """Long enough for ten thousand packets of one pair: fewer show nothing."""

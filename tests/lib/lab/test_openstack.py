@@ -60,6 +60,7 @@ def measured(told: Told, tmp_path: Path, kernels: tuple[str, str] = ("", "")) ->
     found = openstack.measured(person)  # type: ignore[arg-type]
     assert rack.pages["openstack.html"] == "the page"
     assert any("network namespace" in sentence for sentence in rack.substituted)
+    assert ("CONFIG_NET_TC_SKB_EXT" in " ".join(rack.substituted)) == (not all(kernels))
     return {check.subject: check for check in found}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-compute as a lab's node starts it: Debian has the command in a package that brings a host's services.
+"""nova-compute as a lab's node starts it: the command's own package brings a host's services.
 
 Nova and os-vif would start a daemon each for what needs privileges, and each daemon imports all of Nova
 again: minutes, under emulation. Here nova-compute is root and does it itself.
