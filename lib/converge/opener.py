@@ -15,8 +15,8 @@ from converge.finding import one_line
 
 
 def plain(text: str) -> str:
-    """Return a server's answer in one line, without HTML, which proxies write into their errors."""
-    if re.search(r"<html|<!doctype", text, re.IGNORECASE):
+    """Return a server's answer in one line, without the HTML that proxies and Glance write into errors."""
+    if re.search(r"<html|<!doctype|<br */?>", text, re.IGNORECASE):
         text = re.sub(r"<[^>]*>", " ", text)
     return " ".join(one_line(text).split())
 

@@ -44,8 +44,9 @@ _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
     (auth.EndpointNotFound, "lacks a service in its catalog", "see: openstack catalog list"),
     (auth.DiscoveryFailure, "does not answer as Keystone does", "check auth_url: it ends in :5000/v3"),
 )
-_GONE = "validate token"
-"""Words of Keystone's answer, with status 404, to a login by a token that has expired or was revoked."""
+_GONE = ("validate token", "recognize Fernet token")
+"""Words of Keystone's answers, with status 404, to a login by a token: one that has expired or was revoked,
+and one that was encrypted with keys that Keystone no longer has."""
 _DOWN = (502, 503, 504)
 _QUOTA = "have an administrator raise the quota of the project: openstack quota set"
 _OVN = "this tool needs Neutron with OVN, whose tenants' networks are Geneve"
@@ -128,7 +129,7 @@ def asking(what: str = "", upload: int = 0) -> Generator[None, None, None]:
     except (sdk.SDKException, auth.ClientException, LateError, LongError) as error:
         if limit := transport.limit_behind(error):
             raise StepError(f"{about}{limit}", "check the network to it, and what listens there") from None
-        if isinstance(error, auth.NotFound) and _GONE in service_says(error):
+        if isinstance(error, auth.NotFound) and any(words in service_says(error) for words in _GONE):
             error = auth.Unauthorized(error.message)
         whole = what if what.startswith("cloud ") else f"{about}the cloud"
         if isinstance(error, auth.SSLError) or "SSLError" in str(error):

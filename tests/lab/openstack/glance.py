@@ -7,12 +7,19 @@ from lab.openstack.answer import PROJECT, Answer, number
 
 
 def refusal(status, title, said):
-    """Glance answers errors in HTML."""
-    head = f"<html>\n <head>\n  <title>{status} {title}</title>\n </head>\n"
-    return Answer(
-        status,
-        text=f"{head} <body>\n  <h1>{status} {title}</h1>\n  {said}<br /><br />\n\n\n\n </body>\n</html>",
-    )
+    """Glance answers who asks for JSON, as openstacksdk does, in JSON with HTML in it."""
+    told = {"message": f"{said}<br /><br />\n\n\n", "code": f"{status} {title}", "title": title}
+    return Answer(status, told)
+
+
+UNAUTHORIZED = refusal(
+    401,
+    "Unauthorized",
+    "This server could not verify that you are authorized to access the document you requested. Either you "
+    "supplied the wrong credentials (e.g., bad password), or your browser does not understand how to supply "
+    "the credentials required.",
+)
+"""To a token that is not valid."""
 
 
 class Glance:

@@ -8,7 +8,7 @@ import threading
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from lab.openstack import policy
+from lab.openstack import glance, policy
 from lab.openstack.answer import PROJECT, Answer
 from lab.openstack.glance import Glance
 from lab.openstack.keystone import UNAUTHORIZED, Keystone
@@ -82,7 +82,7 @@ class OpenStack:
             if service is not self.keystone and not DISCOVERY.fullmatch(path):
                 project = self.keystone.project_of(headers.get("X-Auth-Token"))
                 if project is None:
-                    return UNAUTHORIZED
+                    return glance.UNAUTHORIZED if service is self.glance else UNAUTHORIZED
                 member = headers.get("X-Auth-Token") in self.keystone.members
                 content = json.loads(body) if member and body[:1] == b"{" else {}
                 if member and (refused := policy.refusal(method, words, content)):

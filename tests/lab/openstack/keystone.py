@@ -17,7 +17,11 @@ UNAUTHORIZED = Answer(
     headers={"WWW-Authenticate": 'Keystone uri="http://127.0.0.1/identity"'},
 )
 NO_TOKEN = Answer(404, {"error": {"code": 404, "message": "Failed to validate token", "title": "Not Found"}})
-"""Keystone 27's for a token that has expired or was revoked (TokenNotFound of keystone/token/provider.py)."""
+"""For a token that has expired or was revoked (TokenNotFound of keystone/token/provider.py)."""
+FOREIGN = Answer(
+    404, {"error": {"code": 404, "message": "Could not recognize Fernet token", "title": "Not Found"}}
+)
+"""For one that is not encrypted with a key that this Keystone still has."""
 SERVICES = {"identity": "identity/v3", "compute": "compute/v2.1", "network": "network", "image": "image"}
 
 ROLES = {"admin": "Admin", "tester": "member"}
@@ -25,10 +29,11 @@ ROLES = {"admin": "Admin", "tester": "member"}
 
 
 class Keystone:
-    """The password of both users, the tokens that are valid, and those of users who are no administrators."""
+    """The password of both users, and tokens: those given, those valid, and those of no administrator."""
 
     def __init__(self):
-        self.url, self.password, self.tokens, self.members = "", "not-a-secret", set(), set()
+        self.url, self.password = "", "not-a-secret"
+        self.given, self.tokens, self.members = set(), set(), set()
 
     def expire(self):
         """Every token expires."""
@@ -53,11 +58,14 @@ class Keystone:
             if user["password"] != self.password or user["name"] not in ROLES:
                 return UNAUTHORIZED
             name = user["name"]
+        elif identity["token"]["id"] not in self.given:
+            return FOREIGN
         elif identity["token"]["id"] not in self.tokens:
             return NO_TOKEN
         else:
             name = "tester" if identity["token"]["id"] in self.members else "admin"
-        token = f"gAAAAA{len(self.tokens):06}"
+        token = f"gAAAAA{len(self.given):06}"
+        self.given.add(token)
         self.tokens.add(token)
         if ROLES[name] != "Admin":
             self.members.add(token)

@@ -6,6 +6,7 @@ from ipaddress import ip_address, ip_network
 from itertools import chain
 
 from lab.openstack.answer import PROJECT, Answer, RefusedError, number
+from lab.openstack.policy import disallowed
 
 SINGULAR = {
     "networks": "network",
@@ -114,7 +115,10 @@ class Neutron:
         found = self.objects[collection].get(words[0])
         if found is None:
             name = "".join(word.capitalize() for word in kind.split("_"))
-            refuse(404, f"{name}NotFound", f"{name} {words[0]} could not be found.")
+            missing = f"{name} {words[0]} could not be found."
+            if kind == "security_group":
+                missing = f"Security group {words[0]} does not exist"
+            refuse(404, f"{name}NotFound", missing)
         if words[1:] == ["tags"]:
             found["tags"] = content["tags"]
             return Answer(200, {"tags": found["tags"]})
@@ -220,8 +224,7 @@ class Neutron:
 
     def _new_port(self, values):
         if values.get("binding:profile") and self.release != "yoga":
-            said = "(rule:create_port and rule:create_port:binding:profile) is disallowed by policy"
-            refuse(403, "PolicyNotAuthorized", said)
+            refuse(403, "PolicyNotAuthorized", disallowed("create", "ports", values))
         network = self.objects["networks"][values["network_id"]]
         fixed = values.get("fixed_ips") or self._fixed(network, values.get("device_owner", ""))
         for each in fixed:
@@ -246,14 +249,15 @@ class Neutron:
 
     def _change_port(self, port, values):
         secure = values.get("port_security_enabled", port["port_security_enabled"])
+        if values.get("security_groups") and not secure and "port_security_enabled" not in values:
+            said = "Port security must be enabled and port must have an IP address in order to use security"
+            refuse(400, "PortSecurityAndIPRequiredForSecurityGroups", f"{said} groups.")
         if not secure and values.get("security_groups", port["security_groups"]):
             in_use(
                 "PortSecurityPortHasSecurityGroup",
                 "Port has security group associated. Cannot disable port security or IP address until "
                 "security group is removed.",
             )
-        if values.get("security_groups") and not secure:
-            refuse(400, "PortSecurityAndIPRequiredForSecurityGroups", "Port security must be enabled first.")
 
     def _fixed(self, network, owner):
         """An address of each version of IP, of the first subnet with a free one; nothing without a subnet.
@@ -316,6 +320,11 @@ class Neutron:
         }
 
     def add_router_interface(self, router, content):
+        attached = [
+            fixed["subnet_id"]
+            for each in self.of("ports", device_id=router["id"], device_owner=INTERFACE)
+            for fixed in each["fixed_ips"]
+        ]
         if "port_id" in content:
             port = self.objects["ports"][content["port_id"]]
         else:
@@ -323,14 +332,16 @@ class Neutron:
             if not subnet["gateway_ip"]:
                 said = "Subnet for router interface must have a gateway IP."
                 refuse(400, "BadRequest", f"Bad router request: {said}")
+            for other in (self.objects["subnets"][each] for each in attached):
+                if ip_network(other["cidr"]).overlaps(ip_network(subnet["cidr"])):
+                    said = (
+                        f"Cidr {subnet['cidr']} of subnet {subnet['id']} overlaps with cidr {other['cidr']}"
+                    )
+                    refuse(400, "BadRequest", f"Bad router request: {said} of subnet {other['id']}.")
             fixed = [{"subnet_id": subnet["id"], "ip_address": subnet["gateway_ip"]}]
             port = self._create("ports", {"network_id": subnet["network_id"], "fixed_ips": fixed})
         subnet = port["fixed_ips"][0]["subnet_id"]
-        if any(
-            fixed["subnet_id"] == subnet
-            for each in self.of("ports", device_id=router["id"], device_owner=INTERFACE)
-            for fixed in each["fixed_ips"]
-        ):
+        if subnet in attached:
             refuse(400, "BadRequest", f"Bad router request: Router already has a port on subnet {subnet}.")
         port |= {"device_id": router["id"], "device_owner": INTERFACE}
         return {"id": router["id"], "subnet_id": subnet, "port_id": port["id"]}
@@ -373,8 +384,9 @@ class Neutron:
                 in_use("SubnetInUse", f"Unable to complete operation on subnet {subnet['id']}: {said}.")
 
     def _drop_router(self, router):
-        if self.of("ports", device_id=router["id"], device_owner=INTERFACE):
-            in_use("RouterInUse", f"Router {router['id']} still has ports")
+        if used := self.of("ports", device_id=router["id"], device_owner=INTERFACE):
+            ids = ", ".join(port["id"] for port in used)
+            in_use("RouterInUse", f"Router {router['id']} has ports still attached: {ids}")
         self._drop_ports_of(router, GATEWAY)
 
     def _drop_floatingip(self, floating):

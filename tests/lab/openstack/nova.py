@@ -208,7 +208,9 @@ class Nova:
         return {**server, "flavor": {"original_name": flavor.get("name"), **kept}}
 
     def _create(self, wanted, hints):
-        flavor = self.flavors.get(wanted["flavorRef"]) or refuse(400, "Flavor could not be found.")
+        flavor = self.flavors.get(wanted["flavorRef"]) or refuse(
+            400, f"Flavor {wanted['flavorRef']} could not be found."
+        )
         if wanted["imageRef"] not in self.images:
             refuse(400, "Can not find requested image")
         if wanted["key_name"] not in self.keypairs:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The refusals of Nova, Neutron and Placement to a user who is no administrator, and the things they hide.
+"""The refusals of Nova and Neutron to a user who is no administrator, and the things they hide.
 
-Their default policies: nova/policies, neutron/conf/policies, placement/policies. Messages as of Nova's
-Forbidden, Neutron's PolicyNotAuthorized (rules nested as neutron/policy.py builds them), Placement's 403.
+Their default policies: nova/policies, neutron/conf/policies. Messages as of Nova's Forbidden and Neutron's
+PolicyNotAuthorized (rules nested as neutron/policy.py builds them).
 """
 
 from lab.openstack.answer import Answer
 
 _NOVA = {
     ("GET", "os-services"): "os-services:list",
-    ("GET", "os-hypervisors"): "os-hypervisors:list",
+    ("GET", "os-hypervisors"): "os-hypervisors:list-detail",
     ("GET", "os-quota-sets"): "os-quota-sets:show",
     ("PUT", "os-quota-sets"): "os-quota-sets:update",
     ("POST", "flavors"): "os-flavor-manage:create",
@@ -24,6 +24,11 @@ _NEUTRON = {
     "floatingips": {"floating_ip_address"},
 }  # fmt: skip
 """Attributes that only administrators may give, by collection."""
+_RULED = {
+    "ports": ("binding:vnic_type", "binding:host_id", "binding:profile"),
+    **{collection: sorted(_NEUTRON[collection]) for collection in ("networks", "floatingips")},
+}
+"""Attributes with a policy of their own, in the order in which Neutron's refusal names them."""
 _HIDDEN = {
     "networks": {"provider:network_type", "provider:physical_network", "provider:segmentation_id"},
     "ports": {"binding:host_id", "binding:profile", "binding:vif_type", "binding:vif_details"},
@@ -33,10 +38,6 @@ _HIDDEN = {
 def refusal(method, words, body):
     """The Answer that refuses what only administrators may ask; None for what everybody may."""
     service, path = words[0], words[2:]
-    if service == "placement":
-        said = "Access was denied to this resource.\n\n   placement:resource_providers:list is disallowed"
-        error = {"status": 403, "title": "Forbidden", "detail": f"{said} by policy  "}
-        return Answer(403, {"errors": [error]})
     if service == "compute" and path:
         return _nova(method, path, body)
     if service == "network" and path and method in ("POST", "PUT"):
@@ -61,12 +62,19 @@ def _neutron(method, path, body):
     given = set(body.get(kind, ()))
     if not given & _NEUTRON.get(path[0], set()):
         return None
-    action = f"{'create' if method == 'POST' else 'update'}_{kind}"
-    rule = f"rule:{action}"
-    for attribute in sorted(given & _NEUTRON[path[0]]):
-        rule = f"({rule} and rule:{action}:{attribute})"
-    error = {"type": "PolicyNotAuthorized", "message": f"{rule} is disallowed by policy", "detail": ""}
+    said = disallowed("create" if method == "POST" else "update", path[0], given)
+    error = {"type": "PolicyNotAuthorized", "message": said, "detail": ""}
     return Answer(403, {"NeutronError": error})
+
+
+def disallowed(verb, collection, given):
+    """Neutron's words about a request that gives these attributes, one of which it refuses."""
+    action = f"{verb}_{collection.rstrip('s')}"
+    rule = f"rule:{action}"
+    for attribute in _RULED[collection]:
+        if attribute in given:
+            rule = f"({rule} and rule:{action}:{attribute})"
+    return f"{rule} is disallowed by policy"
 
 
 def shown(words, answer, project):

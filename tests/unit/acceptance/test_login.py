@@ -53,12 +53,20 @@ def says_that_the_token_has_expired(world):
 
 
 def test_an_expired_token_without_a_password(world):
+    world.openstack.keystone.given.add("gAAAAA-long-ago")
     world.credentials(token="gAAAAA-long-ago")
+    says_that_the_token_has_expired(world)
+
+
+def test_a_token_from_before_a_change_of_keystones_keys(world):
+    """Or of another cloud: Keystone answers with status 404 and other words than to an expired one."""
+    world.credentials(token="gAAAAA-of-other-keys")
     says_that_the_token_has_expired(world)
 
 
 def test_a_token_that_expires_in_between_cannot_be_renewed_without_a_password(world):
     keystone = world.openstack.keystone
+    keystone.given.add("gAAAAA-still-valid")
     keystone.tokens.add("gAAAAA-still-valid")
     world.credentials(token="gAAAAA-still-valid")
     original = world.openstack.nova._os_services

@@ -135,23 +135,6 @@ def test_a_release_that_needs_the_ports_profile_names_who_can_set_it(member):
     assert member.writes() == []
 
 
-REFUSED = [
-    ("compute", "GET", "/compute/v2.1/os-quota-sets/other", "os_compute_api:os-quota-sets:show"),
-    ("compute", "GET", "/compute/v2.1/os-hypervisors", "os_compute_api:os-hypervisors:list"),
-    ("compute", "POST", "/compute/v2.1/flavors", "os_compute_api:os-flavor-manage:create"),
-]
-
-
-@pytest.mark.parametrize(("service", "method", "path", "rule"), REFUSED)
-def test_the_simulated_cloud_refuses_as_novas_default_policy(member, service, method, path, rule):
-    keystone = member.openstack.keystone
-    keystone.tokens.add("gAAAAA-tester")
-    keystone.members.add("gAAAAA-tester")
-    answer = member.openstack.answer(method, path, {"X-Auth-Token": "gAAAAA-tester"}, b"")
-    assert answer.status == 403
-    assert answer.body["forbidden"]["message"] == f"Policy doesn't allow {rule} to be performed."
-
-
 def test_a_quota_that_does_not_suffice_names_who_raises_it(member):
     member.openstack.nova.cores = 20
     said = one_sentence(member.run("apply")[2])

@@ -21,6 +21,7 @@ def test_an_interrupted_measurement_continues_after_the_last_whole_rung(short):
 def test_what_an_expired_token_kept_from_being_measured_is_measured_when_it_continues(short):
     short.rungs = {**short.rungs, "vf-vlan": ("tcp-8",)}
     keystone, bash = short.openstack.keystone, short.machines._bash
+    keystone.given.add("gAAAAA-still-valid")
     keystone.tokens.add("gAAAAA-still-valid")
     short.credentials(token="gAAAAA-still-valid")
 
