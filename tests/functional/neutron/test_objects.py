@@ -109,6 +109,7 @@ def test_yoga_takes_the_profile_that_the_operator_sets_and_binds_with_it(world):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("release", ["2024.1"], indirect=True)
 def test_2024_1_refuses_a_profile_from_an_administrator(world):
     world.openstack.nova.release = "yoga"  # so the tool takes the cloud for one that needs the profile
     status, _, err = world.run("apply")

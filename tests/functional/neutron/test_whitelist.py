@@ -72,7 +72,7 @@ def written(whitelist):
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory):
+def answers(programs, tmp_path_factory):
     """Nova's answers for the host of the bundles, and for the one whose ports are named otherwise."""
     hosts = {}
     for key, ports in (("named", PORTS), ("renamed", RENAMED)):
@@ -81,10 +81,11 @@ def answers(tmp_path_factory):
     texts = {**whitelists(), **{name: written(case[0]) for name, case in WRONG.items()}}
     asked = [(host, name) for host in hosts for name in texts]
     told = nova.ask(
+        programs.python,
         [
             {"sysfs": str(hosts[host][0]), "devices": hosts[host][1], "whitelist": texts[name]}
             for host, name in asked
-        ]
+        ],
     )
     return dict(zip(asked, told, strict=True))
 
@@ -136,12 +137,12 @@ def test_what_nova_refuses_or_never_matches_breaks_a_rule_of_the_checker(answers
     assert rule in found - before
 
 
-def test_a_server_gets_a_vf_for_each_port_from_every_bundle_and_from_no_wrong_whitelist(tmp_path):
+def test_a_server_gets_a_vf_for_each_port_from_every_bundle_and_from_no_wrong_whitelist(programs, tmp_path):
     """Nova's own claim; the acceptance test's sentence about its fault names the whitelist."""
     host = {"sysfs": str(tmp_path), "devices": nova.devices(tmp_path, PORTS), "ports": [None, "tenantvlan"]}
     right = {name: text for name, text in whitelists().items() if name in {path.stem for path in BUNDLES}}
     texts = {**right, **{name: written(whitelist) for name, whitelist in UNSERVED.items()}}
-    said = nova.ask([{**host, "whitelist": text} for text in texts.values()])
+    said = nova.ask(programs.python, [{**host, "whitelist": text} for text in texts.values()])
     faults = dict(zip(texts, said, strict=True))
     assert [faults[name] for name in right] == [None] * len(BUNDLES)
     for name in UNSERVED:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OVN's programs of Debian 13, and Neutron and Nova of PyPI, in the cache outside the tree.
+"""The programs of OVN, Neutron and Nova, in the cache outside the tree.
 
-OVN comes out of the package base from which the guests' images are built. Its programs run on any host, since
-their own libraries and loader come with them. The Python packages are pinned in requirements/openstack.txt.
+`released` are OVN's of Debian 13, out of the package base from which the guests' images are built, and
+Neutron and Nova of PyPI, pinned in requirements/openstack.txt. `packaged` are all out of a distribution's
+packages, in the root of the cloud (`lab.cloud.root`). A distribution's programs run on any host, since
+their own libraries and loader come with them.
 """
 
 import shutil
@@ -10,8 +12,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from lab import host, store
+from lab.cloud import openstacks, root
 from lab.image import base, digest, locked
 from lab.progress import Step
 from lab.releases import RELEASES
@@ -19,7 +23,7 @@ from lab.releases import RELEASES
 REQUIREMENTS = Path(__file__).parents[2] / "requirements/openstack.txt"
 RELEASE = RELEASES["trixie"]
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
-PROGRAMS = {
+OVN = {
     "ovn-nbctl": "usr/bin",
     "ovn-northd": "usr/bin",
     "ovn-sbctl": "usr/bin",
@@ -36,37 +40,85 @@ exec "$root/{libraries}/ld-linux-x86-64.so.2" --library-path "$root/{libraries}"
 """Starts a program with the libraries of its own release, whatever the host's are."""
 
 
-def ovn() -> Path:
-    """The folder whose bin has OVN's programs.
+class Programs(NamedTuple):
+    """Where the programs of one release are.
+
+    Attributes:
+        release: of Neutron and Nova, as `lab.openstack` names it.
+        ovn: the folder whose `bin` has OVN's programs, and `usr/share/ovn` its schemas.
+        python: the interpreter that imports Neutron and Nova.
+
+    """
+
+    release: str
+    ovn: Path
+    python: Path
+
+
+def released() -> Programs:
+    """OVN of Debian 13, and the Neutron and Nova of PyPI.
 
     Raises:
         HostError: the host lacks what the package base is made with, or making it failed.
 
     """
-    host.require()
-    with locked(store.folder() / f"{RELEASE.name}.lock"):
-        return _cached(f"ovn-{digest([RELEASE.name, WRAPPER, *PROGRAMS])}", _unpack)
+    return Programs("2024.1", _ovn(), _python())
 
 
-def _unpack(target: Path) -> None:
-    packages = base(RELEASE)
-    with Step("OVN's programs, out of the guests' packages"):
-        wanted = [f"./{folder}/{name}" for name, folder in PROGRAMS.items()]
-        wanted += ["./usr/share/ovn", f"./{LIBRARIES}/*.so*"]
-        target.mkdir()
-        _run(["tar", "-xf", str(packages), "-C", str(target), "--wildcards", *wanted])
-    (target / "bin").mkdir()
-    for name, folder in PROGRAMS.items():
+def packaged() -> Programs:
+    """Those of the distribution's packages, for the first release of LAB_RELEASES.
+
+    Raises:
+        HostError: there is no OpenStack for this release, or installing its packages failed.
+
+    """
+    packages = root.root()
+    _, openstack = openstacks.taken()
+    with locked(store.folder() / "neutron.lock"):
+        folder = _cached(
+            f"{packages.name.replace('root', 'programs')}-{digest([WRAPPER, str(packages)])}",
+            lambda target: _wrap(packages, target),
+        )
+    return Programs(openstack.version.lower(), folder, folder / "bin/python3")
+
+
+def _wrap(packages: Path, target: Path) -> None:
+    (target / "bin").mkdir(parents=True)
+    (target / "usr").symlink_to(packages / "usr")
+    _wrappers(target, {**OVN, "python3": "usr/bin"})
+
+
+def _wrappers(target: Path, programs: dict[str, str]) -> None:
+    for name, folder in programs.items():
         wrapper = target / "bin" / name
         wrapper.write_text(WRAPPER.format(libraries=LIBRARIES, program=f"{folder}/{name}"))
         wrapper.chmod(0o755)
 
 
-def neutron() -> Path:
-    """The virtual environment with Neutron and Nova."""
+def _ovn() -> Path:
+    """OVN's programs, out of the guests' packages."""
+    host.require()
+    with locked(store.folder() / f"{RELEASE.name}.lock"):
+        return _cached(f"ovn-{digest([RELEASE.name, WRAPPER, *OVN])}", _unpack)
+
+
+def _unpack(target: Path) -> None:
+    packages = base(RELEASE)
+    with Step("OVN's programs, out of the guests' packages"):
+        wanted = [f"./{folder}/{name}" for name, folder in OVN.items()]
+        wanted += ["./usr/share/ovn", f"./{LIBRARIES}/*.so*"]
+        target.mkdir()
+        _run(["tar", "-xf", str(packages), "-C", str(target), "--wildcards", *wanted])
+    (target / "bin").mkdir()
+    _wrappers(target, OVN)
+
+
+def _python() -> Path:
+    """The interpreter of the virtual environment with Neutron and Nova."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     with locked(store.folder() / "neutron.lock"):
-        return _cached(f"neutron-{version}-{digest([REQUIREMENTS, sys.base_prefix])}", _install)
+        made = _cached(f"neutron-{version}-{digest([REQUIREMENTS, sys.base_prefix])}", _install)
+    return made / "bin/python"
 
 
 def _install(target: Path) -> None:

@@ -5,7 +5,6 @@ import json
 import subprocess
 from pathlib import Path
 
-from lab.neutron import install
 from lab.neutron.processes import ServiceError
 
 SCRIPT = Path(__file__).with_name("whitelist.py")
@@ -43,9 +42,15 @@ def devices(sysfs, ports):
     return found
 
 
-def ask(questions):
-    """Return the answer of Nova's code to each question; see whitelist.py."""
-    command = [str(install.neutron() / "bin/python"), "-I", str(SCRIPT)]
+def ask(python, questions):
+    """Return the answer of Nova's code to each question; see whitelist.py.
+
+    Args:
+        python: the interpreter that imports it.
+        questions: see there.
+
+    """
+    command = [str(python), "-I", str(SCRIPT)]
     done = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ServiceError(f"Nova's code failed: {done.stderr.strip()[-800:]}")

@@ -27,7 +27,7 @@ OTHER = {**IDENTITY, "X-Project-Id": "f" * 32, "X-Project-Name": "other"}
 
 
 class RealNeutron:
-    """A Neutron in `services`, with the policies of a release: `2024.1`, which are its own, or `yoga`."""
+    """A Neutron in `services`, with the policies of a release: its own, or on 2024.1 those of `yoga`."""
 
     def __init__(self, services, release):
         self.services, self.url = services, ""

@@ -13,7 +13,8 @@ from types import TracebackType
 
 from lab import store
 from lab.image import digest, locked
-from lab.neutron import configuration, install
+from lab.neutron import configuration
+from lab.neutron.install import Programs
 from lab.neutron.processes import Processes, ServiceError
 from lab.progress import Step
 
@@ -28,19 +29,19 @@ class Services:
     """Neutron and OVN from ``with`` to its end.
 
     Args:
+        programs: of OVN and Neutron.
         folder: an empty one, whose path is short enough for UNIX sockets (107 characters with their names).
         hosts: compute hosts, each with a chassis that bridges the physical network `tenantvlan`.
         mtu: of the physical networks, in bytes.
 
     Raises:
-        HostError: a program cannot be installed.
         ServiceError: a service does not come up.
 
     """
 
-    def __init__(self, folder: Path, hosts: list[str], mtu: int = 9000) -> None:
-        self.folder, self.hosts, self.mtu = folder, hosts, mtu
-        self._ovn, self._python = install.ovn() / "bin", install.neutron() / "bin/python"
+    def __init__(self, programs: Programs, folder: Path, hosts: list[str], mtu: int = 9000) -> None:
+        self.release, self.folder, self.hosts, self.mtu = programs.release, folder, hosts, mtu
+        self._ovn, self._python = programs.ovn / "bin", programs.python
         environment = {name: str(folder) for name in ("OVS_RUNDIR", "OVN_RUNDIR", "OVS_LOGDIR", "HOME")}
         path = f"{self._ovn}:/usr/sbin:/usr/bin:/sbin:/bin"  # Neutron calls ovsdb-client
         self.processes = Processes(folder, {**environment, "PATH": path})
