@@ -7,6 +7,7 @@ import pytest
 import yaml
 from bundle.documents import ROOT
 from check import checker
+from lab.cloud.openstacks import OPENSTACKS
 from lab.releases import RELEASES
 
 TEXT = (ROOT / "bundles/scope.md").read_text()
@@ -87,12 +88,13 @@ def test_each_release_in_which_dpdk_is_run_is_told():
         assert DEBIAN[suite] in told("DPDK for instances", "real")
 
 
-def test_the_whole_cloud_is_told_with_the_openstack_of_its_root():
-    text = (ROOT / "tests/lab/cloud/root.py").read_text()
-    (suite,) = set(re.findall("bookworm|trixie", text))
-    (release,) = re.findall(r"that is OpenStack (\S+)\.\"", text)
-    assert f"{release} ({DEBIAN[suite]})" in told("OpenStack", "lab")
-    assert DEBIAN[suite] in told("OVN", "lab")
+def test_the_whole_cloud_is_told_with_each_openstack_of_its_roots():
+    for suite, openstack in OPENSTACKS.items():
+        titles = {each.title for each in RELEASES.values() if each.suite == suite}
+        (distribution,) = {title.partition(" with ")[0] for title in titles}
+        assert openstack.title == f"{openstack.version} of {distribution}"
+        assert f"{openstack.version} ({distribution})" in told("OpenStack", "lab")
+        assert distribution in told("OVN", "lab")
 
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda bundle: bundle["variables"]["openstack-channel"])

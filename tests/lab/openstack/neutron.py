@@ -23,6 +23,7 @@ NOBODY = {"project_id": "", "security_groups": []}
 """Ports that Neutron makes on an external network for itself: no project sees them (neutron/db/l3_db.py)."""
 METADATA = "network:distributed"
 GENEVE = 58
+ATTACHED = "Bad router request: Router already has a port on subnet"
 
 
 def refuse(status, kind, message):
@@ -333,16 +334,17 @@ class Neutron:
                 said = "Subnet for router interface must have a gateway IP."
                 refuse(400, "BadRequest", f"Bad router request: {said}")
             for other in (self.objects["subnets"][each] for each in attached):
-                if ip_network(other["cidr"]).overlaps(ip_network(subnet["cidr"])):
-                    said = (
-                        f"Cidr {subnet['cidr']} of subnet {subnet['id']} overlaps with cidr {other['cidr']}"
-                    )
-                    refuse(400, "BadRequest", f"Bad router request: {said} of subnet {other['id']}.")
+                if not ip_network(other["cidr"]).overlaps(ip_network(subnet["cidr"])):
+                    continue
+                if self.release == "yoga" and other is subnet:
+                    refuse(400, "BadRequest", f"{ATTACHED} {subnet['id']}.")
+                said = f"Cidr {subnet['cidr']} of subnet {subnet['id']} overlaps with cidr {other['cidr']}"
+                refuse(400, "BadRequest", f"Bad router request: {said} of subnet {other['id']}.")
             fixed = [{"subnet_id": subnet["id"], "ip_address": subnet["gateway_ip"]}]
             port = self._create("ports", {"network_id": subnet["network_id"], "fixed_ips": fixed})
         subnet = port["fixed_ips"][0]["subnet_id"]
         if subnet in attached:
-            refuse(400, "BadRequest", f"Bad router request: Router already has a port on subnet {subnet}.")
+            refuse(400, "BadRequest", f"{ATTACHED} {subnet}.")
         port |= {"device_id": router["id"], "device_owner": INTERFACE}
         return {"id": router["id"], "subnet_id": subnet, "port_id": port["id"]}
 
@@ -370,7 +372,7 @@ class Neutron:
         used = self.of("ports", network_id=network["id"])
         if used:
             said = "There are one or more ports still in use on the network"
-            ids = ", ".join(port["id"] for port in used)
+            ids = ",".join(port["id"] for port in used)
             what = f"Unable to complete operation on network {network['id']}. {said}"
             in_use("NetworkInUse", f"{what}, id for these ports is: {ids}.")
 

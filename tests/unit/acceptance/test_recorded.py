@@ -5,7 +5,7 @@ import pytest
 from lab.openstack.http import OpenStack
 from recorded.openstack import Life, answers, calls
 
-RELEASES = ("2024.1",)
+RELEASES = ("yoga", "2024.1")
 PATHS = {
     "identity": "identity/v3",
     "compute": "compute/v2.1",
