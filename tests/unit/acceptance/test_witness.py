@@ -80,25 +80,45 @@ TOOLS = {
 }
 
 
-def test_the_sampler_writes_what_is_read(tmp_path):
-    """In a real bash; only what asks the NIC and Open vSwitch is replaced. It changes no device's mode."""
+@pytest.fixture
+def sampled(tmp_path):
+    """Run the sampler for some seconds in a real bash; only tools of NIC and Open vSwitch are replaced."""
     for name, prints in TOOLS.items():
         (tmp_path / name).write_text(f"#!/bin/bash\n{prints}\n")
         (tmp_path / name).chmod(0o755)
-    port = tmp_path / "sys/class/net/p0"
+    port, vf = tmp_path / "sys/class/net/p0", tmp_path / "sys/class/net/eth7"
     (port / "device").mkdir(parents=True)
     (port / "device/sriov_numvfs").write_text("8\n")
-    beside = witness.script(["7"], {"33.33.33.10", "33.33.33.11"})
-    loop = cpu.loop(0, beside, tracking.look({"33.33.33.10"})).replace("/sys/", f"{tmp_path}/sys/")
-    assert "${" not in loop, "systemd would replace it"
-    assert "%" not in loop
-    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "FOLDER": str(tmp_path)}
-    done = subprocess.run(
-        ["timeout", "6", "bash", "-c", loop], env=path, capture_output=True, text=True, check=False
-    )
-    told = witness.read(done.stdout, 8)
+    (vf / "statistics").mkdir(parents=True)
+    (vf / "statistics/tx_packets").write_text("5\n")
+
+    def run(seconds, limit):
+        beside = witness.script(["7"], {"33.33.33.10", "33.33.33.11"})
+        loop = cpu.loop(seconds, beside, tracking.look({"33.33.33.10"}))
+        assert "${" not in loop, "systemd would replace it"
+        assert "%" not in loop
+        path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "FOLDER": str(tmp_path)}
+        command = ["timeout", str(limit), "bash", "-c", loop.replace("/sys/", f"{tmp_path}/sys/")]
+        return subprocess.run(command, env=path, capture_output=True, text=True, check=False).stdout
+
+    return run
+
+
+def test_a_node_so_busy_that_a_round_takes_seconds_is_looked_at_once_the_traffic_runs(sampled, tmp_path):
+    """The middle of its rounds comes after the end of the traffic."""
+    packets = tmp_path / "sys/class/net/eth7/statistics/tx_packets"
+    slow = f"sleep 1; echo $(($(cat {packets}) + 400)) > {packets}"
+    (tmp_path / "ethtool").write_text(f"#!/bin/bash\n{slow}\n{TOOLS['ethtool']}\n")
+    told = witness.read(sampled(seconds=30, limit=10), 8)
+    assert (told.flows, told.inside, told.outside) == (2, 12, 3)
+
+
+def test_the_sampler_writes_what_is_read(sampled, tmp_path):
+    """It changes no device's mode."""
+    printed = sampled(seconds=0, limit=6)
+    told = witness.read(printed, 8)
     assert told.vf == {"sent": 0, "received": 0}
     assert told.wire.keys() == {"p0"}
-    assert "rx0_packets" not in done.stdout
+    assert "rx0_packets" not in printed
     assert (told.seen, told.flows, told.inside, told.outside) == (1, 2, 12, 3)
     assert re.search(r"^-p .*-i p0$", (tmp_path / "tcpdump").read_text()), "not in promiscuous mode"

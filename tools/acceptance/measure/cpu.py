@@ -21,17 +21,26 @@ LONGEST = 900
 LARGEST = 50_000_000
 """Bytes that are read of what a sampler wrote: each second has some kilobytes of counters."""
 STOP = f"systemctl stop {UNIT} 2>/dev/null || true\n"
-LOOP = """\
+BEGUN = 1000
+"""Packets to the servers' VFs with which a measurement's traffic has begun."""
+LOOP = f"""\
 @HEAD@
 for ((n = 0; ; n++)); do
     read -r now _ < /proc/uptime; read -r cpu < /proc/stat; echo "$now $cpu"
 @EACH@
-    [ $n -ne @MIDDLE@ ] || {
+    packets=0
+    for each in $own; do
+        read -r more < /sys/class/net/$each/statistics/tx_packets && packets=$((packets + more))
+    done
+    [ $n -ne 0 ] || first=$packets
+    [ -n "$looked" ] || [ $n -lt @MIDDLE@ -a $((packets - first)) -lt {BEGUN} ] || {{
+        looked=yes
 @LOOK@
-    }
+    }}
     sleep 1
 done
 """
+"""Looks once: in the middle of the traffic, or when it has begun where rounds take seconds."""
 START = f"""\
 {STOP}rm -f {FILE}
 systemd-run --quiet --collect --unit={UNIT} -p RuntimeMaxSec={LONGEST} -p StandardOutput=file:{FILE} \\
