@@ -83,6 +83,7 @@ class Guest:
         disks: files with file systems that it only reads, known to it by their labels.
         with_iommu: whether PCI devices have IOMMU groups, so that vfio-pci can take a VF; see
             :mod:`lab.iommu`.
+        newer: a release of the same distribution, whose kernel :meth:`upgrade_kernel` installs.
 
     """
 
@@ -96,14 +97,18 @@ class Guest:
         memory: int = MEMORY,
         disks: Sequence[Path] = (),
         with_iommu: bool = False,
+        newer: str = "",
     ) -> None:
         self.release = RELEASES[release]
+        self._newer = image(newer) if newer else None
         self._nics = nics
         self._setup = setup or Setup(f"nics-{digest(nic.mac for nic in nics)}" if nics else "plain", "")
         self._with_iommu = with_iommu
         self._name = f"{self._setup.name}-iommu" if with_iommu else self._setup.name
         self._keep_log = console_log
-        self._memory, self._disks = memory, disks
+        self._memory = memory
+        self._disks = [*disks, self._newer.disk] if self._newer else disks
+        self._upgraded = False
         self.shell_socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._agent: Agent | None = None
@@ -311,6 +316,16 @@ class Guest:
         self._power_off()
         self._start(cold=True, snapshot=name)
 
+    def upgrade_kernel(self) -> None:
+        """Install the newer release's kernel beside the present one, as apt does; the next boots have it.
+
+        Its modules, with the virtual card's, come from that release's image. The rest of the system stays.
+        """
+        letter = chr(ord("c") + len(self._disks) - 1)  # after the root's disk and the code's
+        self.run(f"mount -o ro,noload /dev/vd{letter} /mnt")
+        self.run("cp -a /mnt/usr/lib/modules/. /usr/lib/modules/ && umount /mnt && sync", timeout=600)
+        self._upgraded = True
+
     def unit(self, app: str, **known: Any) -> Unit:
         """Deploy a charm of charms/ as a Juju unit of this machine; see :class:`lab.juju.remote.Unit`."""
         return Unit(self, app, **known)
@@ -342,8 +357,8 @@ class Guest:
         self.shell_socket, shell_far = socket.socketpair()
         self._process = self._machine.start(
             self.directory,
-            self._image.kernel,
-            self._initrd,
+            self._newer.kernel if self._newer and self._upgraded else self._image.kernel,
+            self._newer.initrd if self._newer and self._upgraded else self._initrd,
             [agent_far, monitor_far, shell_far],
             cold=cold,
             snapshot=snapshot,

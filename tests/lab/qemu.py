@@ -26,7 +26,7 @@ class Machine:
         accelerator: QEMU's arguments for KVM, or for emulation.
         memory: MiB.
         nics: its ends of cables to other guests.
-        disks: files with file systems that it only reads.
+        disks: files with file systems that it only reads: raw ones, and qcow2 by their name.
         with_iommu: whether PCI devices have IOMMU groups.
 
     """
@@ -114,7 +114,8 @@ class Machine:
             "-chardev", f"socket,id=shell,fd={shell}", "-device", "virtconsole,chardev=shell",
         ]  # fmt: skip
         for number, disk in enumerate(self.disks):
-            drive = f"if=none,id=disk{number},file={disk},format=raw,readonly=on"
+            kind = "qcow2" if disk.suffix == ".qcow2" else "raw"
+            drive = f"if=none,id=disk{number},file={disk},format={kind},readonly=on"
             command += ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk{number}"]
         for number, nic in enumerate(self.nics):
             command += nic.arguments(f"cable{number}")
