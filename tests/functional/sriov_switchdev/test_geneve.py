@@ -23,6 +23,12 @@ TUNNELS = "genev_sys_6081"
 TALK = f"systemd-run -q --unit=talk {checks.PING} -i 0.2 {ovn.address(1)}"
 """The first node's instance sends to the second's until the guest ends: flows without traffic go."""
 
+EVERY = 0.1
+"""Seconds between two packets whose answers are counted."""
+COUNTED = f"{checks.PING} -i {EVERY}"
+LONGEST = 15
+"""Seconds that an emulated processor may take for what a server does in two or three."""
+
 
 def converged(guest: Guest) -> Node:
     guest.run(OFFLOADING)
@@ -86,3 +92,25 @@ def test_the_exporter_tells_of_them_after_a_hook(pair: list[Node]) -> None:
         flows = dict(re.findall(r'^ovn_offload_flows\{path="(\w+)"\} ([0-9.]+)$', told, re.MULTILINE))
         assert float(flows["hardware"]) >= 2, told
         assert float(flows["software"]) < 100
+
+
+@pytest.mark.parametrize("service", ["openvswitch-switch", "ovn-controller"])
+def test_an_upgrade_interrupts_the_traffic_for_seconds_and_leaves_the_flows_in_the_nic(
+    pair: list[Node], service: str
+) -> None:
+    """What a package's upgrade does to the running node: it restarts its service."""
+    guest = pair[0].guest
+    guest.run(f"systemd-run -q --unit=count -p StandardOutput=file:/run/count.log {COUNTED} {ovn.address(1)}")
+    guest.run(f"sleep 3; systemctl restart {service}", timeout=120)
+    assert guest.until(lambda: all(in_the_nic(pair[0])), 60), guest.run(
+        "ovs-appctl dpctl/dump-flows -m"
+    ).stdout
+    guest.run("sleep 3; systemctl kill -s INT count; sleep 1")
+    said = guest.read("/run/count.log")
+    sent, received = map(int, re.findall(r"(\d+) packets transmitted, (\d+) received", said)[0])
+    seconds = (sent - received) * EVERY
+    print(f"{guest.release.name}: {service} restarted, {seconds:.1f} s without an answer")
+    assert received > 0
+    assert seconds < LONGEST, said
+    assert " UP " in guest.run(f"ip -br link show {representor(pair[0])}").stdout
+    assert is_converged(pair[0].state()), pair[0].state()
