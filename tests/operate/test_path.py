@@ -88,7 +88,7 @@ def test_the_documented_commands_lead_from_the_site_file_to_a_verified_model(des
         assert status == 0, (command, said)
     assert "All 5 units are verified." in said.out
     assert "br-nvda.40" in interfaces(region, "node1")
-    assert len(server.given) == 3
+    assert len(server.used) == 3
     model = desk.model
     (secret,) = model["secrets"].values()
     assert secret["content"] == {"user": "cumulus", "password": "secret"}
