@@ -170,7 +170,7 @@ def test_the_plan_says_where_frr_restarts(release: str) -> None:
         says = {each.subject: each.what for each in made.site.plan(made.site.survey()).findings}
         assert (
             says["FRR"]
-            == "restarts on Leaf0-1, Leaf0-2, Spine0, where BGP begins or ends, with all its sessions"
+            == "restarts on Leaf0-1, Leaf0-2, Spine0, where BGP or BFD begins or ends, with all its sessions"
         )
         made.site.apply(policy=POLICY)
         later = Site(CHANGED, made.site.fleet)
