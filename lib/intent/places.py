@@ -9,6 +9,8 @@ CREDENTIALS = "~/.config/ovn-offload/switches.txt"
 """Who logs in to the switches: one line user:password, mode 0600."""
 PINS = "~/.config/ovn-offload/pins.txt"
 """The certificates of the switches, as the verb pins prints them."""
+BACKUPS = "~/.local/state/ovn-offload/backups"
+"""The configurations of switches before and after each run that changed one: a folder of mode 0700."""
 
 
 def pins(named: str | None, *, others: bool) -> str:

@@ -77,6 +77,7 @@ class Folder(Machine):
         return ""
     query = run
 charm.CumulusFabricCharm.machine = staticmethod(Folder)
+charm.CumulusFabricCharm.backups = type(charm.CumulusFabricCharm.backups)(sys.argv[1] + "/backups")
 charm.ops.main(charm.CumulusFabricCharm)
 """
 """A hook that ends early does so in the first lines of charm.py."""

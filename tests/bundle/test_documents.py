@@ -42,7 +42,7 @@ PARSERS = {
     "bundle": checker.parser,
 }
 PROGRAMS = {"lab": "lab", "node": "lab.node", "calibrate": "lab.calibrate", "mutants": "mutants"}
-TYPES = {"string": str, "boolean": bool, "integer": int}
+TYPES = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
 CHARMS = {name: yaml.safe_load((ROOT / f"charms/{name}/charmcraft.yaml").read_text()) for name in facts.own()}
 OTHERS = {charm for charm, _ in facts.upstream()}
 FABRIC = """
@@ -274,7 +274,9 @@ def test_an_action_and_its_parameters_are_the_charms(command, words):
     for key, _, text in (word.partition("=") for word in given):
         assert key in parameters, shown(command)
         value = yaml.safe_load(text)
-        assert isinstance(value, TYPES[parameters[key]["type"]]), shown(command)
+        kinds = parameters[key]["type"]
+        types = tuple(TYPES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
+        assert isinstance(value, types), shown(command)
         assert value in parameters[key].get("enum", [value]), shown(command)
     folders = (ROOT / "tests/unit" / charm.replace("-", "_"), ROOT / "tests/lib/charmkit")
     tests = "\n".join(path.read_text() for folder in folders for path in folder.rglob("test_*.py"))

@@ -9,11 +9,14 @@ from typing import Any
 
 from apply import ApplyPolicy
 from audit import audit
+from backups import folder
+from backups.folder import Folder
+from backups.keeping import difference, running_now
 from charmkit.fabric import Host
 from charmkit.health import OK, Row, ranked, row
-from charmkit.output import Output
+from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError, InputError
-from config import Applying, Draining, Options, Rendering, Restoring, Returning, Showing
+from config import Applying, Comparing, Draining, Listing, Options, Rendering, Returning, RollingBack, Showing
 from converge import Finding, Severity, worst_first
 from converge.finding import unfinished
 from converge.render import findings_as_json, findings_as_table, plan_as_table
@@ -21,7 +24,7 @@ from exporter import facts
 from exporter.catalogue import THRESHOLDS
 from intent.model import Dialect, Fabric, Switch
 from names import by_command_line, cut_off
-from observe import observe
+from observe import SwitchState, observe
 from online import Site
 from output import formats
 from output.report import Report
@@ -54,6 +57,7 @@ class Actions:
     # Called after each run that changes switches, since the unit's status says what they run: with those that
     # are in use again or gone, and those that are another device than before, or none
     look: Callable[..., None]
+    backups: Folder  # where each run keeps what the switches ran before and after it
 
     def apply(self, given: Applying) -> Results:
         """Bring switches to the intent, and name those that the command line has to configure."""
@@ -63,8 +67,8 @@ class Actions:
             self.look((), given.others if report.applied else (), report.record)
         return _results(report, () if given.names else by_command_line(self.fabric))
 
-    def rollback(self, given: Restoring) -> Results:
-        """Restore what switches ran before their last change.
+    def rollback(self, given: RollingBack) -> Results:
+        """Restore what switches ran before their last change, or what is kept of them.
 
         Without a digest, the plan with its digest, and nothing is sent.
         """
@@ -74,12 +78,13 @@ class Actions:
             )
         with self.site(given.names) as site:
             if not given.plan:
-                _, found = site.restoration(given.names)
+                _, found = site.restoration(given.names, given.numbers)
                 if found.stopped:
                     return _results(Report({}, found.stopped))
                 result = f"nothing was sent to any switch: run rollback with plan={found.digest} to do this"
                 return {"applied": "false", "result": result, "plan": plan_as_table(found.plan)}
-            report = site.rollback(given.names, self._policy(site), given.plan, cut_off(given.cut_off))
+            may, how = cut_off(given.cut_off), self._policy(site)
+            report = site.rollback(given.names, how, given.plan, may, given.numbers)
             self.look(seen=report.record)
             return _results(report)
 
@@ -107,6 +112,19 @@ class Actions:
 
     def _policy(self, site: Site) -> ApplyPolicy:
         return policy(self.options, site, self.progress)
+
+    def list_backups(self, given: Listing) -> Results:
+        """The kept configurations of switches."""
+        return {"backups": Table(folder.rows(self.backups, given.names), folder.NONE).shown(given.format)}
+
+    def compare_backups(self, given: Comparing) -> Results:
+        """The difference of a kept configuration to another one, or to what the switch runs."""
+
+        def running(name: str) -> SwitchState:
+            with self.site((name,)) as site:
+                return running_now(site.fleet, name)
+
+        return {"difference": difference(self.backups, given.number, given.other, running)}
 
     def audit(self, given: Output) -> Results:
         """Check the intent by itself, and against what hosts report."""
@@ -171,7 +189,7 @@ Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]
 
 CHANGES: Acting = {
     "apply": (Applying, Actions.apply),
-    "rollback": (Restoring, Actions.rollback),
+    "rollback": (RollingBack, Actions.rollback),
     "drain": (Draining, Actions.drain),
     "undrain": (Returning, Actions.undrain),
     "decommission": (Draining, Actions.decommission),
@@ -182,6 +200,8 @@ READS: Acting = {
     "audit": (Output, Actions.audit),
     "render": (Rendering, Actions.render),
     "show_fabric": (Showing, Actions.show_fabric),
+    "list_backups": (Listing, Actions.list_backups),
+    "compare_backups": (Comparing, Actions.compare_backups),
 }
 
 

@@ -23,6 +23,7 @@ from actions import CHANGES, READS, Actions, Results, health, not_leading, polic
 from audit import audit
 from audit.foreign import Ownership, named
 from audit.hosts import hosts as against_hosts
+from backups.folder import Folder
 from charmkit import metrics, reconcile
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
@@ -61,6 +62,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
 
     planning = Planning
     whole = WHOLE
+    backups = Folder("/var/lib/ovn-offload/cumulus-fabric/backups")
     _kept = ops.StoredState()
 
     @staticmethod
@@ -142,6 +144,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
             tuple(found),
             ownership,
             reports=reports,
+            backups=self.backups,
         )
 
     def _credentials(self, secret: Secret | None) -> Credentials:
@@ -371,6 +374,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
                     self._hosts,
                     self._look,
                     self._look_again,
+                    self.backups,
                 )
                 return act(unit, given)
 

@@ -81,7 +81,7 @@ class Switches:
 
 @dataclass(frozen=True)
 class Restoring(Switches):
-    """Parameters of ``rollback``."""
+    """Parameters of actions that are approved by the digest of their plan."""
 
     plan: str = option("")
     cut_off: str = option("")
@@ -90,6 +90,58 @@ class Restoring(Switches):
         super().__post_init__()
         if self.plan and not _DIGEST.fullmatch(self.plan):
             raise InvalidValue("plan", self.plan, "the digest that plan ends with, such as p0123456789abcdef")
+
+
+@dataclass(frozen=True)
+class RollingBack(Restoring):
+    """Parameters of ``rollback``."""
+
+    backup: str | float = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.numbers and self.names:
+            raise InvalidValue(
+                "switch", self.switch, "nothing together with backup, whose numbers name switches"
+            )
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The kept configurations to restore; none for what switches ran before their last change."""
+        return _numbers("backup", self.backup)
+
+
+@dataclass(frozen=True)
+class Listing(Switches, Output):
+    """Parameters of ``list-backups``."""
+
+    def __post_init__(self) -> None:
+        Switches.__post_init__(self)
+        check(self)
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """Parameters of ``compare-backups``."""
+
+    backup: str | float = ""
+    against: str | float = ""
+
+    def __post_init__(self) -> None:
+        if len(_numbers("backup", self.backup)) != 1:
+            raise InvalidValue("backup", self.backup, ONE_NUMBER)
+        if len(_numbers("against", self.against)) > 1:
+            raise InvalidValue("against", self.against, f"{ONE_NUMBER}, or nothing for what the switch runs")
+
+    @property
+    def number(self) -> int:
+        """The kept configuration to compare."""
+        return _numbers("backup", self.backup)[0]
+
+    @property
+    def other(self) -> int | None:
+        """The one to compare it with; None for what the switch runs."""
+        return next(iter(_numbers("against", self.against)), None)
 
 
 @dataclass(frozen=True)
@@ -176,6 +228,18 @@ def _spelled(where: str, value: object, words: Sequence[str]) -> str:
         lost = f"YAML reads {value}0 as {value}, so run juju run with --string-args"
         raise InvalidValue(where, value, f"{shape.allowed}; {lost}")
     return shape.read(where, value)
+
+
+ONE_NUMBER = "one number that list-backups shows"
+
+
+def _numbers(where: str, given: str | float) -> tuple[int, ...]:
+    """Numbers such as ``17 18``; a single one comes from juju run as a number."""
+    text = f"{given:g}" if isinstance(given, float) else str(given)
+    items = text.replace(",", " ").split()
+    if not all(re.fullmatch("[0-9]{1,12}", item, re.ASCII) for item in items):
+        raise InvalidValue(where, given, "numbers that list-backups shows, separated by spaces")
+    return tuple(int(item) for item in items)
 
 
 def _names(where: str, text: str) -> tuple[str, ...]:

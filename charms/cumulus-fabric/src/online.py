@@ -16,6 +16,9 @@ from audit.ports.links import readdressed
 from audit.racks import Racks
 from audit.renumbered import renumbered
 from audit.running import conflicts, other_dialect
+from backups import keeping
+from backups.folder import Folder
+from backups.kept import AFTER, BEFORE
 from charmkit.fabric import Host
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role, Switch
@@ -30,7 +33,7 @@ from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
 from settling import Also, Check, always, healthy, reachable, returned
 from survey import Survey
-from tree import Tree, drain, render
+from tree import Tree, drain, merged, patched, render
 from tree.diff import with_access
 from tree.foreign import objects
 from tree.misspelt import misspelt
@@ -55,6 +58,7 @@ class Site:
     # The commands for switches without NVUE; the command line sends them, the charm none
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     reports: Sequence[Host] = ()  # what hosts tell about their ports
+    backups: Folder | None = None  # where each run keeps what the switches ran before and after it
 
     def __enter__(self) -> "Site":
         return self
@@ -242,33 +246,48 @@ class Site:
         whole = self.survey(state=True)
         return whole.digest == digest and needed.items() <= whole.changes.items()
 
-    def restoration(self, names: Collection[str] = ()) -> tuple[Survey, Restoration]:
+    def restoration(
+        self, names: Collection[str] = (), numbers: Collection[int] = ()
+    ) -> tuple[Survey, Restoration]:
         """Plan a rollback of these switches, or of all; write nothing.
 
-        Without names it is blocked where some switches would leave the fabric while others stay; with names
-        the operator is only told.
+        With ``numbers`` it goes back to these kept configurations. A switch that keeps no earlier one itself
+        goes back to the one that is kept of it. Without names it is blocked where some switches would leave
+        the fabric while others stay; with names the operator is only told.
         """
-        survey = self.survey(names, state=True)
+        kept, wrong = keeping.chosen(self.backups, numbers, self.names)
+        if wrong:
+            return Survey({}, {}, Observed()), Restoration(findings=wrong)
+        survey = self.survey(names := names or kept, state=True)
         if survey.observed.findings:
             return survey, Restoration(findings=survey.observed.findings)
-        now = {name: seen.applied for name, seen in survey.observed.switches.items()}
-        read, unclear = self.fleet.each(now, lambda switch: earlier(switch, now[switch.name]))
+        seen = survey.observed.switches
+        now = {name: each.applied for name, each in seen.items()}
+        asked = now.keys() - kept.keys()
+        read, unclear = self.fleet.each(asked, lambda switch: earlier(switch, now[switch.name]))
         before = {name: tree for name, tree in read.items() if tree is not None}
-        stayed = tuple(name for name in now if name not in before)
         if unclear:
             return survey, Restoration(findings=failures(unclear))
+        more, wrong = keeping.histories(self.backups, asked - before.keys())
+        if wrong:
+            return survey, Restoration(findings=wrong)
+        ways, told_of = keeping.ways_back(
+            self.fabric, seen, {**kept, **more}, kept, self.ownership, survey.intents
+        )
+        before |= {name: patched(now[name], way.change.patch) for name, way in ways.items()}
+        stayed = tuple(name for name in now if name not in before)
         if not before:
             none = "keeps no earlier configuration to go back to"
-            return survey, Restoration(
-                findings=tuple(Finding(Severity.BLOCKED, name, none, ROLLBACK_REMEDY) for name in now)
-            )
+            alone = (Finding(Severity.BLOCKED, name, none, ROLLBACK_REMEDY) for name in now)
+            return survey, Restoration(findings=(*told_of, *(() if told_of else alone)))
         found = [
             each._replace(severity=Severity.WARNING) if names else each
             for each in partial_rollback(now, before, whole=now.keys() >= {*self.names})
         ]
-        back: dict[str, Change] = {}
+        found += told_of
+        back = {name: way.change for name, way in ways.items()}
         for switch in self.fabric.switches:
-            if (name := switch.name) in before:
+            if (name := switch.name) in before and name not in back:
                 wanted = survey.intents.get(name, {})
                 had = self.ownership.had(name)
                 back[name], told = taken_back(switch, now[name], before[name], wanted, had)
@@ -276,7 +295,8 @@ class Site:
         found += map(nothing_earlier, stayed)
         attached = self.attached(survey.observed)
         lost = toll(attached, back, staying(attached.seen, back), "apply another intent instead")
-        return survey, Restoration(back, stayed, tuple(found), lost)
+        ours = {name: way.ours for name, way in ways.items()}
+        return survey, Restoration(back, stayed, tuple(found), lost, ours)
 
     def rollback(
         self,
@@ -284,14 +304,15 @@ class Site:
         policy: ApplyPolicy = DEFAULTS,
         approved: str = "",
         cut_off: Collection[str] = (),
+        numbers: Collection[int] = (),
     ) -> Report:
-        """Restore what these switches, or all, ran before their last change.
+        """Restore what these switches, or all, ran before their last change, or what is kept as ``numbers``.
 
         A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
         which configuration to restore, if somebody would lose the last way to the network who is not named in
         ``cut_off``, or if the plan does not have the digest that was ``approved``.
         """
-        survey, found = self.restoration(names)
+        survey, found = self.restoration(names, numbers)
         if stopped := found.stopped or blocking(found.held(cut_off)):
             return Report({}, stopped)
         if approved and found.digest != approved:
@@ -299,8 +320,10 @@ class Site:
         stayed = dict.fromkeys(found.stayed, Result.UNCHANGED)
         report = self.run(survey, found.changes, policy, reachable_only=True)
         back = {name: found.changes[name].patch for name in report.changed if name in found.changes}
-        known = self.ownership.left_by(back)
-        return replace(report, results={**stayed, **report.results}, rollback=True, record=known)
+        known = self.ownership.with_own(found.ours).left_by(back)
+        return replace(
+            report, results={**stayed, **report.results}, rollback=True, kept=bool(numbers), record=known
+        )
 
     def run(
         self,
@@ -317,9 +340,20 @@ class Site:
         waves = self.waves(needed, company.together, canary, policy.order)
         if not waves:
             return Report(dict.fromkeys(read, Result.UNCHANGED))
+        if stopped := self._keep(BEFORE, read, survey):
+            return Report({}, stopped)
         check = reachable(self.fleet, read) if reachable_only else self._health(survey, also)
         ready = returned(self.fleet, read, company.waiting) if company.taken else always
-        return Run({**needed}, self.fleet, check, policy, company.together, ready, reachable_only).go(waves)
+        report = Run({**needed}, self.fleet, check, policy, company.together, ready, reachable_only).go(waves)
+        now, _ = self.fleet.each(needed if self.backups else (), Nvue.applied)
+        after = {name: replace(read[name], applied=tree) for name, tree in now.items()}
+        late = (each._replace(severity=Severity.WARNING) for each in self._keep(AFTER, after, survey))
+        return replace(report, reasons=(*report.reasons, *late))
+
+    def _keep(self, when: str, seen: Mapping[str, SwitchState], survey: Survey) -> tuple[Finding, ...]:
+        """Keep what these switches run, if there is a folder for that; the finding if it cannot be kept."""
+        made = {name: merged(self.ownership.had(name) or {}, survey.intents.get(name, {})) for name in seen}
+        return keeping.keep(self.backups, when, seen, made) if self.backups else ()
 
     def waves(self, needed: Collection[str], together: Together, canary: str, order: str) -> list[list[str]]:
         """Which switches change at the same time, in order; none of the waves takes anybody's last way."""

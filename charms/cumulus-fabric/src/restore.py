@@ -64,6 +64,8 @@ class Restoration:
     stayed: tuple[str, ...] = ()  # switches that keep no earlier configuration
     findings: tuple[Finding, ...] = ()  # what the operator has to know; nothing is sent if one of them blocks
     toll: Toll = NO_TOLL  # who would lose what
+    # By switch that goes back to a kept configuration, the part of that which is this charm's
+    ours: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
 
     @property
     def stopped(self) -> tuple[Finding, ...]:
@@ -87,8 +89,11 @@ class Restoration:
         steps = [step for _, change in sorted(self.changes.items()) for step in change.steps]
         told = self.toll.findings([name for name, change in sorted(self.changes.items()) if change.patch])
         shown = (*self.findings, *told, approval("rollback", self.digest, "do"))
-        steps = [replace(step, why="the last change of this switch") for step in steps]
+        steps = [replace(step, why=self._why(step.key.partition("/")[0])) for step in steps]
         return hold(Plan(tuple(steps), (), shown), self.held())
+
+    def _why(self, name: str) -> str:
+        return "what is kept of this switch" if name in self.ours else "the last change of this switch"
 
 
 def not_planned(given: str) -> Finding:

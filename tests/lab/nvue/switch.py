@@ -106,6 +106,13 @@ class Switch:
             self._stopped = True
             self._call_off()
 
+    def forget_revisions(self) -> None:
+        """Keep what runs, and no revision from before, as after the installation of an image."""
+        with self.lock:
+            running = self.revisions[self.applied_id]
+            self.applied_id = self.saved_id = self._next_id()
+            self.revisions = {self.applied_id: running}
+
     def cut_off(self) -> bool:
         """Whether the configuration that runs leaves the switch without management."""
         return "down" in self.applied.get("interface", {}).get("eth0", {}).get("link", {}).get("state", {})

@@ -205,7 +205,7 @@ def test_fix_numbers_refuses_what_it_cannot_keep(run, keep, said):
     assert run("fix-numbers", "--intent", RDG, "--keep", keep) == (2, "", f"{said}\n")
 
 
-@pytest.mark.parametrize("verb", ["audit", "render", "show", "fix-numbers"])
+@pytest.mark.parametrize("verb", ["audit", "render", "show", "fix-numbers", "list-backups"])
 def test_a_verb_without_switches_loads_nothing_that_speaks_to_one(verb, tmp_path):
     """HTTP, TLS and what uses them took two thirds of the time of an audit."""
     script = f"""
@@ -215,8 +215,8 @@ assert main([{verb!r}, "--intent", {RDG!r}]) == 0
 speaks = {{"http.client", "ssl", "urllib.request", "concurrent.futures", "rest.client", "online"}}
 print(*sorted(speaks & {{*sys.modules}}), file=sys.stderr)
 """
-    path = f"{CHARM / 'src'}:{CHARM.parents[1] / 'lib'}"
+    env = {"PYTHONPATH": f"{CHARM / 'src'}:{CHARM.parents[1] / 'lib'}", "HOME": str(tmp_path)}
     ended = subprocess.run(
-        [sys.executable, "-c", script], env={"PYTHONPATH": path}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (0, "")

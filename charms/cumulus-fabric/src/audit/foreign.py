@@ -84,6 +84,12 @@ class Ownership:
         """Return this charm's tree on a switch, also from before its last change; None without a record."""
         return merged(self.ended.get(name, {}), self.last[name]) if name in self.last else None
 
+    def with_own(self, trees: Mapping[str, Tree]) -> "Ownership":
+        """Return the ownership with these trees, by switch, as this charm's, too."""
+        return replace(
+            self, last={**self.last, **{n: merged(self.last.get(n, {}), t) for n, t in trees.items()}}
+        )
+
     def left_by(self, changes: Mapping[str, Tree]) -> Record:
         """Return the record once these ``changes`` have taken the last ones back, by switch."""
         known = {name: tree for name in changes if (tree := self.had(name)) is not None}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs on a command line, without Juju: for previews, for CI, and before Juju is deployed.
 
-``render``, ``audit``, ``show`` and ``fix-numbers`` need no switches; ``first-password``, ``pins``, ``plan``,
-``apply``, ``verify`` and ``rollback`` do.
+``render``, ``audit``, ``show``, ``fix-numbers`` and ``list-backups`` need no switches; the others do.
 Exit status: 0 for success, 1 if something is wrong with the fabric, 2 for a wrong command.
 """
 
@@ -21,7 +20,7 @@ from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
 from yamlfile.values import FileError
 
-from cli import arguments, inputs
+from cli import arguments, inputs, kept
 from cli.inputs import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     arguments.arguments(
         verbs.add_parser("first-password", parents=[common, one], help=words), "first-password"
     )
-    for verb, words in ONLINE.items():
+    for verb, words in (*kept.VERBS.items(), *ONLINE.items()):
         arguments.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
     return parser
 
@@ -156,6 +155,8 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Fabric], bool]] = {
     "audit": _audit,
     "show": _show,
     "fix-numbers": _fix_numbers,
+    "list-backups": kept.listed,
+    "compare-backups": kept.compare,
     **dict.fromkeys(("pins", "first-password", *ONLINE), _with_switches),
 }
 """The function of each verb, which returns whether it went well."""

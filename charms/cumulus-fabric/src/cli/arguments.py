@@ -17,10 +17,23 @@ CREDENTIALS = "one line user:password, in a file that only you can read, or - fo
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add the arguments of the verb."""
+    if verb == "list-backups":
+        _backups(parser)
+        parser.add_argument("--format", choices=("table", "json"), default="table")
+        all_rows(parser)
+        return
     parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="for a request (30)")
     parser.add_argument(
         "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
+    if verb == "compare-backups":
+        _trusting(parser)
+        _backups(parser)
+        words = "the kept configuration"
+        parser.add_argument("--backup", type=int, required=True, metavar="NUMBER", help=words)
+        words = "another one of that switch; without, what it runs"
+        parser.add_argument("--against", type=int, metavar="NUMBER", help=words)
+        return
     all_rows(parser)
     if verb == "pins":
         return
@@ -29,14 +42,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
             "--known-hosts", default="~/.ssh/known_hosts", metavar="FILE", help="(~/.ssh/known_hosts)"
         )
         return
-    words = f"{CREDENTIALS} ({places.CREDENTIALS})"
-    parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
-    parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
-    parser.add_argument(
-        "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"
-    )
-    words = f"the same for many: what the verb pins prints ({places.PINS} without --ca and --pin)"
-    parser.add_argument("--pins", metavar="FILE", help=words)
+    _trusting(parser)
     parser.add_argument(
         "--record", default="", metavar="FILE", help="the record of what was made and drained"
     )
@@ -51,7 +57,25 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("--order", choices=("all", "role"), default="all", help="order after the canary")
     if verb in ("plan", "verify"):
         parser.add_argument("--format", choices=("table", "json"), default="table")
-        return
+    else:
+        _changing(parser, verb)
+
+
+def _trusting(parser: argparse.ArgumentParser) -> None:
+    """Add what opens NVUE of the switches."""
+    words = f"{CREDENTIALS} ({places.CREDENTIALS})"
+    parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
+    parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
+    parser.add_argument(
+        "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"
+    )
+    words = f"the same for many: what the verb pins prints ({places.PINS} without --ca and --pin)"
+    parser.add_argument("--pins", metavar="FILE", help=words)
+
+
+def _changing(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add what a verb takes that changes switches."""
+    _backups(parser)
     parser.add_argument(
         "--confirm", type=int, default=300, metavar="SECONDS", help="until a switch reverts it (300)"
     )
@@ -60,8 +84,17 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose their network")
     if verb in ("apply", "rollback"):
         parser.add_argument("--plan", default="", metavar="DIGEST", help=f"{verb} only by this plan")
+    if verb == "rollback":
+        words = "a kept configuration, instead of --switch; repeatable"
+        parser.add_argument("--backup", type=int, action="append", default=[], metavar="NUMBER", help=words)
     if verb == "apply":
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
+
+
+def _backups(parser: argparse.ArgumentParser) -> None:
+    """Add the folder with what switches ran before and after runs."""
+    words = f"a folder of yours alone, for what switches ran before and after ({places.BACKUPS})"
+    parser.add_argument("--backups", default=places.BACKUPS, metavar="FOLDER", help=words)
 
 
 def all_rows(parser: argparse.ArgumentParser) -> None:

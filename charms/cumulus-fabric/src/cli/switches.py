@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import online
 from audit import audit
 from audit.foreign import Ownership, named
+from backups.folder import Folder
 from config import least_confirm
 from converge import Finding, Plan, Severity
 from converge.render import ALL, cut, findings_as_json, findings_as_table, plan_as_json, plan_as_table
@@ -44,6 +45,8 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
     """Run one verb; whether it succeeded. Raises UsageError if an argument cannot be used."""
     if options.verb in MAINTENANCE and len(options.switch) != 1:
         raise UsageError(f"--switch: {options.verb} needs the name of one switch")
+    if options.verb == "rollback" and options.switch and options.backup:
+        raise UsageError("--backup: its number names the switch; leave --switch out")
     names = [switch.name for switch in chosen(fabric, options.switch)]
     if options.verb in ("rollback", *MAINTENANCE) and options.switch:
         for typed in scripts.switches(fabric, names):
@@ -58,12 +61,12 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
     typed_only = len(scripts.switches(fabric, names)) == len(names)
     everywhere = options.verb in ("verify", *MAINTENANCE) or (options.verb == "plan" and typed_only)
     reached = () if everywhere else names
-    with _site(options, fabric, reached, credentials) as site:
+    with site(options, fabric, reached, credentials) as opened:
         if options.verb == "plan":
-            return _plan(options, site, names)
+            return _plan(options, opened, names)
         if options.verb == "verify":
-            return _verify(options, site, names)
-        return _change(options, site, names, credentials)
+            return _verify(options, opened, names)
+        return _change(options, opened, names, credentials)
 
 
 def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
@@ -132,7 +135,7 @@ def _run(
     if options.verb == "rollback":
         # Naming every switch is not the same as naming none, which leaves the choice to what they keep.
         given = names if options.switch else ()
-        report = site.rollback(given, policy, options.plan, may)
+        report = site.rollback(given, policy, options.plan, may, options.backup)
     else:
         report = site.apply(names, options.canary, policy, options.plan, may)
     if not report.failed:
@@ -156,7 +159,7 @@ def _remember(
 
 def _would_restore(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
     """Show what a rollback would do; whether it can be done."""
-    plan = wording.of_plan(site.restoration(names)[1].plan)
+    plan = wording.of_plan(site.restoration(names, options.backup)[1].plan)
     print(_shown(options, plan))
     print("nothing was sent to any switch")
     return not plan.blocked
@@ -295,12 +298,16 @@ def _failures(failed: Mapping[str, SwitchError]) -> list[Finding]:
     )
 
 
-def _site(
+def site(
     options: argparse.Namespace,
     fabric: Fabric,
     names: Collection[str],
     credentials: Credentials,
 ) -> online.Site:
+    """The site with the switches of these names, or all; ``with`` closes its connections.
+
+    Raises UsageError if a file or an argument cannot be used.
+    """
     _addressed(fabric, names)
     way = _access(options, credentials, access.authorities(options.ca), _pins(options, fabric))
     known = inputs.record(getattr(options, "record", ""))
@@ -314,4 +321,5 @@ def _site(
         tuple(audit(fabric)),
         ownership,
         typed,
+        backups=Folder(options.backups) if "backups" in options else None,
     )

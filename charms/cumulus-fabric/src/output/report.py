@@ -28,6 +28,7 @@ class Report:
     results: Mapping[str, Result] = field(default_factory=dict[str, Result])  # by switch
     reasons: tuple[Finding, ...] = ()  # why the run was rolled back, and warnings
     rollback: bool = False  # the run was to restore what ran before, not to apply the intent
+    kept: bool = False  # the rollback was to kept configurations that the operator has named
     left: tuple[str, ...] = ()  # the switches that were not begun, because the run would have taken too long
     record: Record = NOTHING  # what is to be remembered of the switches that were changed, as far as known
     # The switch on which earlier steps of this drain or return stay, although a later one failed
@@ -47,7 +48,8 @@ class Report:
     def verdict(self) -> str:
         """One sentence: what the switches run now, or which ones are in an unknown state."""
         if self.applied:
-            done = "fully applied" if not self.rollback else "fully restored to before their last change"
+            restored = "what is kept" if self.kept else "before their last change"
+            done = "fully applied" if not self.rollback else f"fully restored to {restored}"
             return f"{done}: {self._count} changed"
         if self.left and not self.failed:
             done = "restored" if self.rollback else "applied"

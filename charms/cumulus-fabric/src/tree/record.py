@@ -90,7 +90,7 @@ def _record(drained: tuple[str, ...] = (), **known: Any) -> Record:  # noqa: ANN
     return Record(drained=frozenset(drained), **known)
 
 
-class _Packed:
+class Packed:
     """The shape of trees by switch, compressed."""
 
     allowed = "trees of switches as compressed JSON in base64"
@@ -113,20 +113,21 @@ class _Packed:
         return {"type": "string"}
 
 
-def _packed(trees: Mapping[str, Tree]) -> str:
+def packed(trees: Mapping[str, Tree]) -> str:
+    """Trees as :class:`Packed` reads them."""
     return base64.b64encode(zlib.compress(json.dumps(trees, sort_keys=True).encode(), 9)).decode()
 
 
 _BOXES = MappingOf(AnyText(), JsonRecord(Box, {"serial": AnyText(), "mac": AnyText()}), "switches")
 _DRAINED = ListOf(AnyText(), "names of switches")
-_RECORD = JsonRecord(_record, {"last": _Packed(), "drained": _DRAINED, "boxes": _BOXES, "ended": _Packed()})
+_RECORD = JsonRecord(_record, {"last": Packed(), "drained": _DRAINED, "boxes": _BOXES, "ended": Packed()})
 
 
 def written(record: Record) -> str:
     """The record as text. Raises InvalidValue if the text is too long to be read."""
     boxes = {switch: box._asdict() for switch, box in record.boxes.items()}
-    content = {"version": VERSION, "last": _packed(record.last), "drained": sorted(record.drained)}
-    content |= {"boxes": boxes, "ended": _packed(record.ended)}
+    content = {"version": VERSION, "last": packed(record.last), "drained": sorted(record.drained)}
+    content |= {"boxes": boxes, "ended": packed(record.ended)}
     return readable(json.dumps(content, sort_keys=True), read)
 
 

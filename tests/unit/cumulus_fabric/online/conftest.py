@@ -25,6 +25,13 @@ def no_proxies() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The operator's own folder, where the command line keeps what switches ran."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
 @pytest.fixture
 def time() -> SimulatedTime:
     return SimulatedTime()

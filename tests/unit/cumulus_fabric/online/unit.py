@@ -13,6 +13,7 @@ from typing import Any
 import charm
 import pytest
 import yaml
+from backups.folder import Folder
 from intent.model import Fabric
 from lab.juju.alone import Alone, context
 from lab.modelled import FakeHost
@@ -57,6 +58,8 @@ class Unit(Alone):
         self.host = FakeHost([], bonded=False)
         monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: self.host))
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
+        self.backups = Folder(str(tmp_path / "backups"))
+        monkeypatch.setattr(charm.CumulusFabricCharm, "backups", self.backups)
         self.context = context(charm.CumulusFabricCharm, of_one_type())
         self.secret = testing.Secret({"user": "cumulus", "password": PASSWORD})
         self.relation = testing.Relation("fabric", remote_app_name="roce-qos")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tree of one dialect in the words of the other one, as far as the intent's trees go. Pure."""
+
+from collections.abc import Collection
+
+from intent.model import Dialect
+
+from tree import Tree, as_tree, get_path, get_tree, merged, nested, parted
+from tree.diff import IN_VRF
+from tree.render import BFD_PROFILE
+
+WORDS = {"on": "enabled", "off": "disabled"}
+"""The values of releases up to 5.14, and those of releases from 5.15 on."""
+
+SAME = ("fec", "description")
+"""Keys whose values are the same in both, also where that is one of these words."""
+
+GROUPS, BFD = (*IN_VRF, "peer-group"), ("router", "bfd")
+
+
+def spelled(tree: Tree, dialect: Dialect) -> Tree:
+    """``tree``, of a release with the other dialect, as a release with this ``dialect`` has it.
+
+    What others have configured beside the intent may have moved as well; it is left where it is.
+    """
+    key, _ = dialect.on
+    new = dialect is Dialect.FROM_5_15
+    said = _spelled(tree, key, WORDS if new else {late: early for early, late in WORDS.items()})
+    said = _with_profile(said, key) if new else _without_profile(said, key)
+    old, now = ("ip", "ipv4") if new else ("ipv4", "ip")
+    ports = {name: _moved(get_tree(node), old, now) for name, node in get_tree(said, "interface").items()}
+    return {**said, "interface": ports} if ports else said
+
+
+def _spelled(tree: Tree, key: str, words: dict[str, str]) -> Tree:
+    result: Tree = {}
+    for name, value in tree.items():
+        below = as_tree(value)
+        said = words.get(value, value) if isinstance(value, str) and name not in SAME else value
+        here = key if name in ("enable", "state") and below is None else name
+        result[here] = said if below is None else _spelled(below, key, words)
+    return result
+
+
+def _with_profile(tree: Tree, key: str) -> Tree:
+    """The timers that peer groups have for BFD, as the profile that the intent's sessions have."""
+    found = {name: get_tree(group, "bfd") for name, group in get_tree(tree, *GROUPS).items()}
+    timed = {name: bfd for name, bfd in found.items() if len(bfd) > 1 and "profile" not in bfd}
+    if not timed:
+        return tree
+    first = next(iter(timed.values()))
+    ours = [name for name, bfd in timed.items() if bfd == first]
+    timers = {name: value for name, value in first.items() if name != key}
+    profile = nested(BFD, {key: first.get(key), "profile": {BFD_PROFILE: timers}})
+    return _with_bfd(tree, ours, {"profile": BFD_PROFILE}, profile)
+
+
+def _without_profile(tree: Tree, key: str) -> Tree:
+    """The timers of that profile in the peer groups that have it."""
+    timers = get_tree(tree, *BFD, "profile", BFD_PROFILE)
+    groups = get_tree(tree, *GROUPS)
+    ours = [name for name in groups if get_path(groups, (name, "bfd", "profile")) == BFD_PROFILE]
+    if not timers or not ours:
+        return tree
+    own = {key: get_path(tree, (*BFD, key)), **timers}
+    _, rest = parted(tree, ["/".join(BFD)])
+    return _with_bfd(rest, ours, own)
+
+
+def _with_bfd(tree: Tree, groups: Collection[str], bfd: Tree, beside: Tree | None = None) -> Tree:
+    """A tree in which these peer groups have this BFD instead, and what is to be ``beside`` them."""
+    _, rest = parted(tree, ["/".join((*GROUPS, name, "bfd")) for name in groups])
+    own = nested(GROUPS, {name: {"bfd": bfd} for name in groups})
+    return merged(rest, merged(own, beside or {}))
+
+
+def _moved(port: Tree, old: str, now: str) -> Tree:
+    """A port with its addresses below the other key."""
+    if not (addresses := get_tree(port, old, "address")):
+        return port
+    rest = {name: value for name, value in get_tree(port, old).items() if name != "address"}
+    kept = {name: value for name, value in port.items() if name != old}
+    return merged({**kept, **({old: rest} if rest else {})}, {now: {"address": addresses}})
