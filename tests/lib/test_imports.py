@@ -42,6 +42,10 @@ PACKAGES: dict[str, dict[str, set[str] | None]] = {
         "rest": {"tree"},
         "roce": {"observe", "rest", "tree"},
         "standalone": set(),
+        "upgrade": {
+            *("apply", "attachments", "backups", "maintenance", "observe", "online", "output", "plan"),
+            *("rest", "settling", "survey", "tree"),
+        },
         "output": {"tree", "standalone"},
         "cli": None,
     },
@@ -94,6 +98,7 @@ OPENERS = {
     "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",
     "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
     "charms/cumulus-fabric/src/backups/folder.py": "the folder with what switches ran before and after runs",
+    "charms/cumulus-fabric/src/upgrade/served.py": "reads the image that switches are to get, with limits",
     "charms/cumulus-fabric/src/cli/passwords.py": "SSH to switches that have the factory's password",
     "charms/cumulus-fabric/src/cli/access.py": "reads the credentials that the command line names",
     "charms/cumulus-fabric/src/cli/inputs.py": "reads and writes the other files that the command line names",

@@ -5,7 +5,8 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from apply import ApplyPolicy
 from audit import audit
@@ -16,7 +17,18 @@ from charmkit.fabric import Host
 from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError, InputError
-from config import Applying, Comparing, Draining, Listing, Options, Rendering, Returning, RollingBack, Showing
+from config import (
+    Applying,
+    Comparing,
+    Draining,
+    Listing,
+    Options,
+    Rendering,
+    Returning,
+    RollingBack,
+    Showing,
+    Upgrading,
+)
 from converge import Finding, Severity, worst_first
 from converge.finding import unfinished
 from converge.render import findings_as_json, findings_as_table, plan_as_table
@@ -31,6 +43,9 @@ from output.report import Report
 from reports import Reports
 from roce import counters
 from survey import Survey
+
+if TYPE_CHECKING:
+    from upgrade.run import Outcome
 
 Results = dict[str, str]
 
@@ -87,6 +102,22 @@ class Actions:
             report = site.rollback(given.names, how, given.plan, may, given.numbers)
             self.look(seen=report.record)
             return _results(report)
+
+    def upgrade(self, given: Upgrading) -> Results:
+        """Upgrade the switches of the next wave. Without a digest, the plan with its digest."""
+        from upgrade.run import Upgrade  # hooks do not need it
+
+        with self.site() as site:
+            may = cut_off(given.cut_off)
+            how = partial(self._policy, site)
+            work = Upgrade(site, given.wanted, how, self.options.canary, may, self.look, names=given.names)
+            if not given.plan:
+                found = work.plan()
+                if found.stopped or not found.waves:
+                    return upgraded(work.run(""))
+                told = f"nothing was sent to any switch: run upgrade with plan={found.digest} to do this"
+                return {"result": told, "plan": findings_as_table(found.shown)}
+            return upgraded(work.run(given.plan, most=1))
 
     def drain(self, given: Draining) -> Results:
         """Take a switch out of use."""
@@ -190,6 +221,7 @@ Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]
 CHANGES: Acting = {
     "apply": (Applying, Actions.apply),
     "rollback": (RollingBack, Actions.rollback),
+    "upgrade": (Upgrading, Actions.upgrade),
     "drain": (Draining, Actions.drain),
     "undrain": (Returning, Actions.undrain),
     "decommission": (Draining, Actions.decommission),
@@ -273,6 +305,19 @@ def policy(options: Options, site: Site, announce: Callable[[str], None]) -> App
         order=options.apply_order,
         announce=announce,
     )
+
+
+def upgraded(outcome: "Outcome") -> Results:
+    """The results of an upgrade. Raises ActionError if it ended because of a finding."""
+    results = {
+        "upgraded": " ".join(outcome.done),
+        "left": " ".join(outcome.left),
+        "result": outcome.verdict,
+        "reasons": findings_as_table(outcome.reasons) if outcome.reasons else "",
+    }
+    if outcome.failed:
+        raise ActionError(f"{worst_first(outcome.reasons)[0].sentence()}; {outcome.verdict}", results)
+    return results
 
 
 def _results(report: Report, remarks: Sequence[Finding] = ()) -> Results:

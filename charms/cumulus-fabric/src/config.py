@@ -10,6 +10,7 @@ from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue, OneOf
 from intent import pins
+from intent.image import Image, read
 from intent.pins import NAME
 from intent.values import DIALECTS
 
@@ -190,6 +191,23 @@ class Draining(Returning):
     """Parameters of ``drain`` and ``decommission``."""
 
     cut_off: str = option("")
+
+
+@dataclass(frozen=True)
+class Upgrading(Restoring):
+    """Parameters of ``upgrade``."""
+
+    image: str = option("")
+    sha256: str = option("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        read("image", self.image, self.sha256)
+
+    @property
+    def wanted(self) -> Image:
+        """The image that the switches are to run."""
+        return read("image", self.image, self.sha256)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Maintenance:
             Stage(lambda now: drain.leave(self._switch, now, wanted)),
             Stage(lambda now: drain.close(self._switch, now)),
         ]
-        told = tuple(self._toll(survey).findings([self.name]))
+        told = tuple(self.toll(survey).findings([self.name]))
         for each in told:
             self.policy.announce(each.sentence())
         report = self._leave(stages, survey)
@@ -141,9 +141,9 @@ class Maintenance:
 
     def _losses(self, before: Survey, now: States | None = None) -> list[Loss]:
         """Who uses the switch, and has no other way; with ``now`` later than that."""
-        return self._toll(before, now).unnamed(self.cut_off)
+        return self.toll(before, now).unnamed(self.cut_off)
 
-    def _toll(self, before: Survey, now: States | None = None) -> Toll:
+    def toll(self, before: Survey, now: States | None = None) -> Toll:
         """Who loses what without the switch, by who used it before."""
         seen = before.observed.switches
         used = {self.name: seen[self.name]}

@@ -340,17 +340,17 @@ class Site:
         waves = self.waves(needed, company.together, canary, policy.order)
         if not waves:
             return Report(dict.fromkeys(read, Result.UNCHANGED))
-        if stopped := self._keep(BEFORE, read, survey):
+        if stopped := self.keep(BEFORE, read, survey):
             return Report({}, stopped)
         check = reachable(self.fleet, read) if reachable_only else self._health(survey, also)
         ready = returned(self.fleet, read, company.waiting) if company.taken else always
         report = Run({**needed}, self.fleet, check, policy, company.together, ready, reachable_only).go(waves)
         now, _ = self.fleet.each(needed if self.backups else (), Nvue.applied)
         after = {name: replace(read[name], applied=tree) for name, tree in now.items()}
-        late = (each._replace(severity=Severity.WARNING) for each in self._keep(AFTER, after, survey))
+        late = (each._replace(severity=Severity.WARNING) for each in self.keep(AFTER, after, survey))
         return replace(report, reasons=(*report.reasons, *late))
 
-    def _keep(self, when: str, seen: Mapping[str, SwitchState], survey: Survey) -> tuple[Finding, ...]:
+    def keep(self, when: str, seen: Mapping[str, SwitchState], survey: Survey) -> tuple[Finding, ...]:
         """Keep what these switches run, if there is a folder for that; the finding if it cannot be kept."""
         made = {name: merged(self.ownership.had(name) or {}, survey.intents.get(name, {})) for name in seen}
         return keeping.keep(self.backups, when, seen, made) if self.backups else ()

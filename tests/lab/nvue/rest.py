@@ -43,6 +43,10 @@ class Call:
                 return "apply" if "state-controls" in (self.body or {}) else "confirm"
             read = "list" if self.path == "/revision" else "poll"
             return {"POST": "create", "DELETE": "drop"}.get(self.method, read)
+        if self.path.startswith("/action/"):
+            return "action"
+        if self.method == "POST" and isinstance(self.body, dict):
+            return " ".join(self.body).lstrip("@")
         if self.method == "GET":
             if "diff" in self.query:
                 return "diff"
@@ -113,6 +117,8 @@ class Rest:
 
     def serve(self, method: str, target: str, authorization: str, raw: bytes) -> Reply:
         """Answer one request."""
+        if self.switch.images.down:
+            return Reply(trouble="reset")
         if self.switch.cut_off():
             return Reply(trouble="hang")
         if reply := self._stranger(authorization, method):
@@ -173,6 +179,11 @@ class Rest:
         path = tuple(unquote(part) for part in call.path.split("/") if part)
         if path[:1] == ("revision",):
             return self._revision(call, path[1:])
+        if path[:1] == ("action",):
+            return self.switch.images.job("".join(path[1:]))
+        if call.method == "POST":
+            with self.switch.lock:
+                return self.switch.images.post(path, call.body)
         revision = call.query.get("rev", ["operational"])[0]
         if call.method == "GET":
             return self._read(call, path, revision)

@@ -14,6 +14,8 @@ from typing import Any
 from lab.nvue.backend import Backend, Box
 from lab.nvue.clock import Clock, RealTime
 from lab.nvue.factory import HOSTNAME, factory, platform, told
+from lab.nvue.images import SINCE as IMAGES_SINCE
+from lab.nvue.images import Images
 from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
 from lab.nvue.rules import Issue, Rules
 from lab.nvue.trees import Tree, diff, merge, nested
@@ -94,6 +96,7 @@ class Switch:
         # As on a real switch, what it booted with has an id of its own, the first one.
         self.applied_id = self.saved_id = self._next_id()
         self.revisions = {self.applied_id: Revision(deepcopy(start), "applied_and_saved")}
+        self.images = Images(self)
 
     @property
     def applied(self) -> Tree:
@@ -106,12 +109,23 @@ class Switch:
             self._stopped = True
             self._call_off()
 
-    def forget_revisions(self) -> None:
-        """Keep what runs, and no revision from before, as after the installation of an image."""
-        with self.lock:
-            running = self.revisions[self.applied_id]
+    def become(self, release: str) -> None:
+        """Run another release from now on."""
+        self.release = release
+        self.version = tuple(int(part) for part in release.split(".")[:2])
+        self.rules = Rules(self.version)
+        if hasattr(self.backend, "rules"):
+            self.backend.rules = self.rules
+
+    def restart(self, tree: Tree, fresh: bool) -> None:
+        """Boot with this configuration; ``fresh`` without the revisions from before."""
+        self._call_off()
+        if fresh:
             self.applied_id = self.saved_id = self._next_id()
-            self.revisions = {self.applied_id: running}
+            self.revisions = {self.applied_id: Revision(tree, "applied_and_saved")}
+        else:
+            self.applied_id = self.saved_id
+        self.backend.apply(deepcopy(tree))
 
     def cut_off(self) -> bool:
         """Whether the configuration that runs leaves the switch without management."""
@@ -187,6 +201,8 @@ class Switch:
         name = self.applied.get("system", {}).get("hostname", HOSTNAME)
         system: Tree = {"hostname": name, "uptime": 4711, "timezone": "Etc/UTC"}
         shown = {"system": system | told(self.release, self.version)}
+        if self.version >= IMAGES_SINCE:
+            shown["system"]["image"] = self.images.shown()
         return self.backend.operational() | shown | {"platform": platform(self.serial, self.version)}
 
     # -- applying

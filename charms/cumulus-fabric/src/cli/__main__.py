@@ -35,6 +35,7 @@ ONLINE = {
     "drain": "take a leaf or spine out of use, unless a host would lose its last leg",
     "undrain": "return a drained switch",
     "decommission": "remove all that the intent has from a drained switch",
+    "upgrade": "give switches another release: drained, one leaf of each rack at a time, the canary first",
 }
 
 
@@ -144,9 +145,13 @@ def _fix_numbers(options: argparse.Namespace, fabric: Fabric) -> bool:
 
 
 def _with_switches(options: argparse.Namespace, fabric: Fabric) -> bool:
-    from cli import switches  # HTTP and TLS take longer to load than all that the other verbs need
+    from cli import switches, upgrading  # HTTP and TLS take longer to load than all that the other verbs need
 
-    special = {"pins": switches.show_pins, "first-password": switches.first_password}
+    special = {
+        "pins": switches.show_pins,
+        "first-password": switches.first_password,
+        "upgrade": upgrading.upgrade,
+    }
     return special.get(options.verb, switches.run)(options, fabric)
 
 

@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument(
             "--replaced", action="append", default=[], metavar="NAME", help="another device; repeatable"
         )
-    if verb in ("plan", "apply"):
+    if verb in ("plan", "apply", "upgrade"):
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
     if verb != "verify":
         parser.add_argument("--order", choices=("all", "role"), default="all", help="order after the canary")
@@ -82,11 +82,14 @@ def _changing(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="until all is up (90)")
     if verb != "undrain":
         parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose their network")
-    if verb in ("apply", "rollback"):
+    if verb in ("apply", "rollback", "upgrade"):
         parser.add_argument("--plan", default="", metavar="DIGEST", help=f"{verb} only by this plan")
     if verb == "rollback":
         words = "a kept configuration, instead of --switch; repeatable"
         parser.add_argument("--backup", type=int, action="append", default=[], metavar="NUMBER", help=words)
+    if verb == "upgrade":
+        parser.add_argument("--image", required=True, metavar="URL", help="the image on your server")
+        parser.add_argument("--sha256", default="", metavar="DIGITS", help="its SHA-256")
     if verb == "apply":
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
 

@@ -96,18 +96,13 @@ def _verify(options: argparse.Namespace, site: online.Site, names: Collection[st
 def _change(
     options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
 ) -> bool:
-    if options.confirm < (least := least_confirm(options.settle)):
-        allowed = f"at least {least:g}, twice --settle and 60 s"
-        raise UsageError(f"--confirm: {options.confirm} is not allowed; give {allowed}")
-    policy = online.ApplyPolicy(
-        options.confirm, options.settle, options.settle + 30.0, order=options.order, announce=_announce
-    )
+    how = policy(options)
     only = _nvue(site, names)
     well = True
     if options.verb == "rollback" and not options.plan:
         return _would_restore(options, site, only if options.switch else ())
     if only:
-        report = _run(options, site, only, policy)
+        report = _run(options, site, only, how)
         if report.results:
             print(_results(options, report.results))
         if report.reasons:
@@ -123,27 +118,37 @@ def _change(
     return well
 
 
+def policy(options: argparse.Namespace) -> online.ApplyPolicy:
+    """How a run goes. Raises UsageError if its time-outs do not fit."""
+    if options.confirm < (least := least_confirm(options.settle)):
+        allowed = f"at least {least:g}, twice --settle and 60 s"
+        raise UsageError(f"--confirm: {options.confirm} is not allowed; give {allowed}")
+    return online.ApplyPolicy(
+        options.confirm, options.settle, options.settle + 30.0, order=options.order, announce=_announce
+    )
+
+
 def _run(
-    options: argparse.Namespace, site: online.Site, names: Sequence[str], policy: online.ApplyPolicy
+    options: argparse.Namespace, site: online.Site, names: Sequence[str], how: online.ApplyPolicy
 ) -> Report:
     """Run a verb that changes switches on those of them that have NVUE."""
     may = cut_off(getattr(options, "cut_off", ""))
     if options.verb in MAINTENANCE:
-        report = getattr(Maintenance(site, names[0], policy, cut_off=may), options.verb)()
-        _remember(options, site, names, names if options.verb != "drain" and report.applied else ())
+        report = getattr(Maintenance(site, names[0], how, cut_off=may), options.verb)()
+        remember(options, site, names, names if options.verb != "drain" and report.applied else ())
         return report
     if options.verb == "rollback":
         # Naming every switch is not the same as naming none, which leaves the choice to what they keep.
         given = names if options.switch else ()
-        report = site.rollback(given, policy, options.plan, may, options.backup)
+        report = site.rollback(given, how, options.plan, may, options.backup)
     else:
-        report = site.apply(names, options.canary, policy, options.plan, may)
+        report = site.apply(names, options.canary, how, options.plan, may)
     if not report.failed:
-        _remember(options, site, names, seen=report.record)
+        remember(options, site, names, seen=report.record)
     return report
 
 
-def _remember(
+def remember(
     options: argparse.Namespace,
     site: online.Site,
     names: Collection[str],

@@ -29,7 +29,7 @@ REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[str, Any]:
-    """The JSON object of an answer.
+    """The JSON object of an answer; an action answers with its number alone, which becomes ``number``.
 
     ``what`` is the request's method and path, ``place`` the address and port that answered. Only a ``status``
     of 2xx means success.
@@ -47,6 +47,8 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
     done = HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
     if done and isinstance(answer, dict):
         return cast("dict[str, Any]", answer)
+    if done and isinstance(answer, int | str) and what.startswith("POST ") and what != "POST /revision":
+        return {"number": answer}
     if done:
         raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
     if status == HTTPStatus.UNAUTHORIZED:

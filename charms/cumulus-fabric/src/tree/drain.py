@@ -63,6 +63,11 @@ def has_sessions(applied: Tree, wanted: Tree) -> bool:
     return not sessions or not sessions.isdisjoint(get_tree(applied, *IN_VRF, "neighbor"))
 
 
+def speaks(applied: Tree) -> bool:
+    """Whether a switch is configured for BGP, as each one is that this charm has configured."""
+    return bool(get_tree(applied, *IN_VRF, "neighbor"))
+
+
 def withdrawn(applied: Tree) -> bool:
     """Whether a leaf has been told to advertise no EVPN route."""
     return any(_silent(applied))

@@ -55,7 +55,7 @@ class Kept3:
 
     def lose_revisions(self) -> None:
         for server in self.made.servers.values():
-            server.switch.forget_revisions()
+            server.switch.restart(server.switch.applied, fresh=True)
 
 
 @pytest.fixture(params=RELEASES)
@@ -193,8 +193,7 @@ def test_a_factory_fresh_switch_gets_back_what_is_ours_and_nothing_else(kept3: K
     runs(kept3.made, merge(kept3.made.applied["Leaf0-1"], zone), "Leaf0-1")
     kept3.apply(TENANT)
     fresh = factory("Leaf0-1", box.rules.new)
-    runs(kept3.made, fresh, "Leaf0-1")
-    box.forget_revisions()
+    box.restart(fresh, fresh=True)
     report = kept3.site(TENANT).rollback(["Leaf0-1"], policy=POLICY)
     assert report.verdict == "fully restored to before their last change: 1 switch changed"
     dialect = Dialect.of_release(box.release)

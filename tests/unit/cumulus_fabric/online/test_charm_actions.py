@@ -221,20 +221,27 @@ ASKS_NO_SWITCH = {
     "audit": "severity",
     "show-fabric": "Fabric rdg",
     "show-health": "none since the machine booted",
+    "list-backups": "No configuration is kept yet",
 }
 NAMES_A_SWITCH = ("drain", "undrain", "decommission")
+IMAGE = "http://192.0.2.1/cumulus-linux-5.15.0-mlx-amd64.bin"
+NEEDED = {"compare-backups": {"backup": "1"}, "upgrade": {"image": IMAGE}}
+"""Parameters without which an action says first that they are missing."""
+
+SAYS_FIRST = {"compare-backups": "no configuration with the number 1 is kept"}
+"""Failures of actions that find something else before they need the credentials."""
 
 
 @pytest.mark.parametrize("action", METADATA["actions"])
 def test_a_unit_that_has_only_been_installed_names_what_is_not_set(fresh: Unit, action: str) -> None:
     """Juju runs actions before config-changed."""
-    given = {"switch": "Leaf0-1"} if action in NAMES_A_SWITCH else {}
+    given = {"switch": "Leaf0-1"} if action in NAMES_A_SWITCH else NEEDED.get(action, {})
     fresh.emit("install")
     fresh.configure(credentials=None)
     if action in ASKS_NO_SWITCH:
         assert ASKS_NO_SWITCH[action] in "".join(map(str, fresh.action(action, **given).values()))
     else:
-        assert fresh.failure(action, **given).startswith(NO_CREDENTIALS)
+        assert fresh.failure(action, **given).startswith(SAYS_FIRST.get(action, NO_CREDENTIALS))
     fresh.configure(intent=None)
     if action != "show-health":
         assert fresh.failure(action, **given) == NO_INTENT

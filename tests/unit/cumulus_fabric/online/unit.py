@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import charm
@@ -58,7 +59,7 @@ class Unit(Alone):
         self.host = FakeHost([], bonded=False)
         monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: self.host))
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
-        self.backups = Folder(str(tmp_path / "backups"))
+        self.backups = Folder(f"{mkdtemp(dir=tmp_path)}/backups")
         monkeypatch.setattr(charm.CumulusFabricCharm, "backups", self.backups)
         self.context = context(charm.CumulusFabricCharm, of_one_type())
         self.secret = testing.Secret({"user": "cumulus", "password": PASSWORD})
