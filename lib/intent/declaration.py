@@ -158,11 +158,12 @@ _PORT_SETTINGS = MappingOf(values.PORTS, record(DeclaredPort), "ports with prope
 class Spines:
     """All spines. Their links to leaves are the downlinks, in the order of the leaves' numbers.
 
-    ``loopback`` and ``management`` are those of number 0 and count up; ``ports`` is the number of front-panel
-    ports. ``name`` contains {n}, from 0; ``names`` lists them instead. ``numbers`` are the numbers that they
-    keep, in the order of ``names`` or instead of ``count``; without, each has its place as its number.
-    ``breakout`` splits front-panel ports into lanes: ``{"swp1-4": "4x"}`` makes swp1s0 to swp4s3.
-    ``port_settings`` gives ports properties of their own.
+    ``loopback`` and ``management`` are those of number 0 and count up; ``api_port`` is where their REST API
+    listens, if not at 8765. ``ports`` is the number of front-panel ports. ``name`` contains {n}, from 0;
+    ``names`` lists them instead. ``numbers`` are the numbers that they keep, in the order of ``names`` or
+    instead of ``count``; without, each has its place as its number. ``breakout`` splits front-panel ports
+    into lanes: ``{"swp1-4": "4x"}`` makes swp1s0 to swp4s3. ``port_settings`` gives ports properties of their
+    own.
     """
 
     count: Annotated[int | None, Integer(1, 64, "a number of spines")] = None
@@ -172,7 +173,8 @@ class Spines:
     asn: Annotated[Asns, record(Asns)]
     loopback: Annotated[str, values.ADDRESS]
     downlinks: Annotated[str, values.PORTS]
-    management: Annotated[str | None, values.ADDRESS] = None
+    management: Annotated[str | None, values.IP] = None
+    api_port: Annotated[int | None, values.API_PORT] = None
     ports: Annotated[int, values.FRONT_PORTS] = 32
     breakout: Annotated[Mapping[str, Split], _BREAKOUT] = field(default_factory=dict[str, Split])
     port_settings: Annotated[Mapping[str, DeclaredPort], _PORT_SETTINGS] = field(
@@ -188,8 +190,8 @@ class Leaves:
     first AS number are those of the first leaf of rack 0, ``segment_mac`` is that of rack 0; all count up.
     ``df_preference`` is one number for all leaves of a rack, or one for each. ``startup_delay`` is how long a
     leaf holds its hosts' bonds down after a boot, in seconds, so that EVPN is there first. ``tracked`` lists
-    the uplinks whose loss takes the hosts' ports down; all when not given. ``breakout`` and ``port_settings``
-    are as for spines.
+    the uplinks whose loss takes the hosts' ports down; all when not given. ``breakout``, ``port_settings``
+    and ``api_port`` are as for spines.
     """
 
     name: Annotated[str, values.LEAF_NAME] = "Leaf{rack}-{leaf}"
@@ -200,7 +202,8 @@ class Leaves:
     anycast_mac: Annotated[str | None, values.MAC] = None
     uplinks: Annotated[str, values.PORTS]
     tracked: Annotated[str | None, values.PORTS] = None
-    management: Annotated[str | None, values.ADDRESS] = None
+    management: Annotated[str | None, values.IP] = None
+    api_port: Annotated[int | None, values.API_PORT] = None
     ports: Annotated[int, values.FRONT_PORTS] = 32
     breakout: Annotated[Mapping[str, Split], _BREAKOUT] = field(default_factory=dict[str, Split])
     port_settings: Annotated[Mapping[str, DeclaredPort], _PORT_SETTINGS] = field(
@@ -335,6 +338,7 @@ class Override:
     asn: Annotated[int | None, values.ASN] = None
     loopback: Annotated[str | None, values.ADDRESS] = None
     management: Annotated[str | None, values.MANAGEMENT] = None
+    api_port: Annotated[int | None, values.API_PORT] = None
     uplinks: Annotated[str | None, values.PORTS] = None
     downlinks: Annotated[str | None, values.PORTS] = None
     tracked: Annotated[str | None, values.PORTS] = None

@@ -12,6 +12,7 @@ from intent import declaration, ports, schema
 from intent.attach import PROVIDER_VLANS, Attachments, named, preference
 from intent.declaration import Asns, Intent, Leaves, Spines
 from intent.model import (
+    API_PORT,
     SECTIONS,
     Breakout,
     Bridging,
@@ -213,9 +214,14 @@ def _address(path: str, first: str | None, number: int) -> str:
     if first is None:
         return ""
     try:
-        return str(ipaddress.IPv4Address(first) + number)
+        return str(ipaddress.ip_address(first) + number)
     except ipaddress.AddressValueError:
         raise InvalidValue(path, first, f"an address with {number} more above it") from None
+
+
+def _spelled(management: str | None) -> str:
+    """An IPv6 address in its one spelling, so that the same one is known as that; a name stays."""
+    return str(ipaddress.IPv6Address(management)) if management and ":" in management else management or ""
 
 
 def _asn(path: str, scheme: Asns, number: int) -> int:
@@ -268,7 +274,8 @@ def _switch(intent: Intent, scheme: Spines | Leaves, switch: Switch) -> Switch:
         switch,
         dialect=None if dialect == "auto" else Dialect(dialect),
         named=intent.host_names,
-        management=own.management or management,
+        management=_spelled(own.management) or management,
+        api_port=own.api_port or scheme.api_port or API_PORT,
         asn=own.asn or asn,
         loopback=own.loopback or loopback,
         ports=own.ports or scheme.ports,

@@ -16,6 +16,9 @@ from converge.shape import at
 from intent import ports
 from intent.declaration import Mtu, Roce, Underlay
 
+API_PORT = 8765
+"""Where NVUE's REST API listens if the intent has no other port."""
+
 ALL_LANES = 8
 """The lanes of a mode that takes those of the next port, too."""
 
@@ -205,6 +208,7 @@ class Switch:
     named: bool = False  # whether the intent sets its host name
     dialect: Dialect | None = None  # of NVUE; None asks the switch
     management: str = ""  # address or host name; empty when the intent has none
+    api_port: int = API_PORT  # where its REST API listens
     asn: int = 0  # autonomous system number; 0 for a standalone switch
     loopback: str = ""  # IPv4 address, also the router-id and the VTEP; empty for a standalone switch
     anycast_mac: str | None = None  # of the fabric's distributed gateways; None when not given

@@ -5,17 +5,31 @@ from typing import Any
 
 from converge.shape import Integer, ListOf, OneOf, Text, Union
 
+API_PORT = Integer(1, 65535, "a TCP port")
+"""The port of a switch's REST API."""
+
 DIALECTS = ("auto", "5.14", "5.15")
 """NVUE object trees: "5.14" up to that release, "5.15" from that one on; "auto" asks the switch."""
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+_H = r"[0-9A-Fa-f]{1,4}"
+_IPV6 = "|".join(
+    (
+        rf"(?:{_H}:){{7}}{_H}",
+        rf"(?:{_H}:){{1,7}}:",
+        *(rf"(?:{_H}:){{1,{7 - n}}}(?::{_H}){{1,{n}}}" for n in range(1, 7)),
+        rf":(?::{_H}){{1,7}}",
+        "::",
+    )
+)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _SWP = r"swp[1-9][0-9]{0,2}(?:s[0-7])?"
 _RESERVED = r"(?!swp|eth|vlan|vxlan|br_|peerlink|lo$|mgmt$)"
 _ON_QOS_SWITCHES = r"(?:[A-Za-z-]+)?[1-9][0-9]{0,2}(?:/[0-9]{1,3}){1,2}(?:-[1-9][0-9]{0,2})?"
 
 ADDRESS = Text(_IPV4, "an IPv4 address such as 10.10.10.1")
+IP = Text(rf"(?:{_IPV4}|{_IPV6})", "an address such as 192.0.2.31 or 2001:db8::31")
 SUBNET = Text(rf"{_IPV4}/(?:3[0-2]|[12]?[0-9])", "an IPv4 subnet such as 192.168.25.0/24")
 LINK_ADDRESS = Text(rf"{_IPV4}/(?:30|31)", "an address of a link such as 10.1.0.0/31, or of a /30")
 MAC = Text(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}", "a MAC address such as 44:38:39:BE:EF:01")
@@ -43,7 +57,7 @@ LEAF_NAME = Text(
     r"[A-Za-z][A-Za-z0-9-]{0,40}\{rack\}-\{leaf\}",
     "a name that ends in {rack}-{leaf}, such as Leaf{rack}-{leaf}",
 )
-MANAGEMENT = Text(rf"{_LABEL}(?:\.{_LABEL})*", "an address or a host name")
+MANAGEMENT = Text(rf"(?:{_LABEL}(?:\.{_LABEL})*|{_IPV6})", "an address or a host name")
 # NVUE reads digits on both sides of a dash as a range: node1-2 is node1 and node2.
 BOND = Text(
     rf"{_RESERVED}(?!.*[0-9]-[0-9])[A-Za-z][A-Za-z0-9_-]{{0,14}}",

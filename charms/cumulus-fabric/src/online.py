@@ -390,5 +390,5 @@ class Site:
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
     """A client for every switch that has NVUE and a management address in the intent."""
     switches = [each for each in fabric.switches if each.platform == "cumulus" and each.management]
-    clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
+    clients = {each.name: Nvue(each.name, each.management, access, each.api_port) for each in switches}
     return Fleet(clients, limit, access.clock)

@@ -54,7 +54,7 @@ class Server(Rest):
         self._stopping = threading.Event()
         self._context = certificate.context()
         self._other = other.context() if other else None
-        self._http = _Http((address, port), _Handler)
+        self._http = (_Http6 if ":" in address else _Http)((address, port), _Handler)
         self._http.owner = self
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
@@ -114,6 +114,10 @@ class _Http(ThreadingHTTPServer):
         """A client that has gone is no news; a fault of the switch's own code is."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
+
+
+class _Http6(_Http):
+    address_family = socket.AF_INET6
 
 
 class _Handler(BaseHTTPRequestHandler):

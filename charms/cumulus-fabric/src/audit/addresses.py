@@ -5,7 +5,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from converge import Finding, Severity
-from intent.model import Fabric, Role, Switch
+from intent.model import API_PORT, Fabric, Role, Switch
 
 RESERVED_ASNS = {23456, 65535}
 """AS_TRANS (RFC 6793) and the last 16-bit number (RFC 7300): no peer accepts them."""
@@ -55,7 +55,9 @@ def addresses(fabric: Fabric) -> Iterator[Finding]:
                 continue
             path = switch.place(kind)
             mine = f"{switch.name}'s {kind}"
-            other, place = owners.setdefault(address.lower(), (mine, path))
+            # Behind one address, several switches can be told apart by the ports of their REST APIs
+            port = f" {switch.api_port}" if kind == "management" and switch.api_port != API_PORT else ""
+            other, place = owners.setdefault(f"{address.lower()}{port}", (mine, path))
             if other != mine:
                 what, remedy = (
                     f"{address} is both {other} and {mine}",

@@ -18,7 +18,16 @@ from converge.bounded import LongError
 from tree import Tree, automatic, expand_ranges, get_tree, leaves, merged, nested, numbered
 
 from rest.answers import RETRIED_STATUSES, read
-from rest.connection import Access, Connection, SwitchError, connect, fingerprint, refused, unreachable
+from rest.connection import (
+    Access,
+    Connection,
+    SwitchError,
+    connect,
+    fingerprint,
+    place,
+    refused,
+    unreachable,
+)
 
 PORT = 8765
 IDLE_TIMEOUT_S = 20.0
@@ -259,8 +268,8 @@ class Nvue:
             self._access.clock.sleep(pause)
             self._in_time()
             status, content = self._send(method, target, body)
-        place = f"{self.address}:{self.port}"
-        return read(self._access.credentials.user, place, f"{method} {path}", status, content)
+        where = place(self.address, self.port)
+        return read(self._access.credentials.user, where, f"{method} {path}", status, content)
 
     @contextmanager
     def within(self, seconds: float) -> Generator[None, None, None]:

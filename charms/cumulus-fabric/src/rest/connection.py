@@ -136,7 +136,12 @@ def fingerprint(address: str, port: int, access: Access) -> str:
 def unreachable(address: str, port: int, error: Exception) -> SwitchError:
     """The error for a switch to which no connection can be made, or whose connection broke."""
     remedy = REST_OFF if isinstance(error, ConnectionRefusedError) else ""
-    return SwitchError("unreachable", f"{address}:{port}: {words(error)}", remedy)
+    return SwitchError("unreachable", f"{place(address, port)}: {words(error)}", remedy)
+
+
+def place(address: str, port: int) -> str:
+    """An address and a port in words; an IPv6 address in brackets."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _connection(address: str, port: int, access: Access, pin: str | None) -> "_Https":
@@ -146,6 +151,10 @@ def _connection(address: str, port: int, access: Access, pin: str | None) -> "_H
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     proxy = proxy_for(address, access.proxy, access.no_proxy)
+    if proxy and ":" in address:
+        # Some versions of http.client ask a proxy for such an address without brackets.
+        what = f"{address}: an IPv6 address is not reached through a proxy"
+        raise SwitchError("proxy", what, "add it to juju-no-proxy, or give the switch a host name")
     if proxy:
         host, at, headers = _through(proxy)
         connection = _Https(address, pin, host, at, access, context)
