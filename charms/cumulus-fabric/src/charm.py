@@ -159,7 +159,8 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         except ops.ModelError:  # it is gone, or not granted to this application
             remedy = f"run: juju grant-secret NAME {app}; juju secrets shows whether it is there"
             raise InputError(wrong("the secret cannot be read", remedy)) from None
-        found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
+        user, previous = content.get("user", "cumulus"), content.get("previous-password", "")
+        found = Credentials(user, content.get("password", ""), previous)
         if not found.usable:
             remedy = "give it the keys user and password; each is one line of text, the user without a colon"
             raise InputError(wrong("the secret has no usable user or password", remedy))

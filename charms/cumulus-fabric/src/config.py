@@ -253,7 +253,7 @@ ONE_NUMBER = "one number that list-backups shows"
 
 def _numbers(where: str, given: str | float) -> tuple[int, ...]:
     """Numbers such as ``17 18``; a single one comes from juju run as a number."""
-    text = f"{given:g}" if isinstance(given, float) else str(given)
+    text = str(int(given)) if isinstance(given, float) and given.is_integer() else str(given)
     items = text.replace(",", " ").split()
     if not all(re.fullmatch("[0-9]{1,12}", item, re.ASCII) for item in items):
         raise InvalidValue(where, given, "numbers that list-backups shows, separated by spaces")

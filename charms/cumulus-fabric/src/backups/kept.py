@@ -91,7 +91,7 @@ _SHAPE = JsonRecord(
     {
         "switch": AnyText(),
         "release": AnyText(),
-        "at": Integer(0, None),
+        "at": Integer(0, 1 << 37),  # in the year 6325, which datetime can still tell
         "when": OneOf((BEFORE, AFTER)),
         "trees": Packed(),
     },

@@ -5,6 +5,7 @@ import getpass
 import ssl
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from converge import StepError
@@ -16,21 +17,33 @@ from cli.arguments import CREDENTIALS
 from cli.inputs import UsageError
 
 
-def credentials(name: str) -> Credentials:
+def credentials(name: str, previous: str = "") -> Credentials:
     """Who logs in, from a private file or, for ``-``, from the first line of standard input.
 
-    Raises UsageError if it cannot be read, others can read it, or it holds no user and password, or more.
+    ``previous`` names a file with the password that some switches still have.
+
+    Raises UsageError if one cannot be read, others can read it, or it holds no user and password, or more.
     """
+    found = _credentials("--credentials", name)
+    if not previous:
+        return found
+    earlier = _credentials("--previous-credentials", previous)
+    if earlier.user != found.user:
+        raise UsageError(f"--previous-credentials: {previous} is of another user than --credentials")
+    return replace(found, previous=earlier.password)
+
+
+def _credentials(option: str, name: str) -> Credentials:
     try:
-        with inputs.accessing("--credentials: standard input"):
+        with inputs.accessing(f"{option}: standard input"):
             line = sys.stdin.readline() if name == "-" else reader.private(Path(name).expanduser())
         found = Credentials(*reader.login(line))
     except StepError as error:
-        raise UsageError("; ".join(filter(None, (f"--credentials: {error}", error.remedy)))) from None
+        raise UsageError("; ".join(filter(None, (f"{option}: {error}", error.remedy)))) from None
     except ValueError as error:
-        raise UsageError(f"--credentials: {name} {error}; give {CREDENTIALS}") from None
+        raise UsageError(f"{option}: {name} {error}; give {CREDENTIALS}") from None
     if not found.usable:
-        raise UsageError(f"--credentials: {name} has no usable credentials; give {CREDENTIALS}")
+        raise UsageError(f"{option}: {name} has no usable credentials; give {CREDENTIALS}")
     return found
 
 

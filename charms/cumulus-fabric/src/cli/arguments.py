@@ -65,6 +65,8 @@ def _trusting(parser: argparse.ArgumentParser) -> None:
     """Add what opens NVUE of the switches."""
     words = f"{CREDENTIALS} ({places.CREDENTIALS})"
     parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
+    words = "the same with the password that some switches still have, while you change it"
+    parser.add_argument("--previous-credentials", default="", metavar="FILE", help=words)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"

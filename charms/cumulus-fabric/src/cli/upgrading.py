@@ -30,7 +30,8 @@ def upgrade(options: argparse.Namespace, fabric: Fabric) -> bool:
         raise UsageError(f"{error.where}: {error.shown} is not allowed; give {error.allowed}") from None
     policy = partial(switches.policy, options)
     policy()  # a wrong time-out is a wrong argument
-    with switches.site(options, fabric, (), access.credentials(options.credentials)) as site:
+    credentials = access.credentials(options.credentials, options.previous_credentials)
+    with switches.site(options, fabric, (), credentials) as site:
         work = Upgrade(
             site,
             wanted,

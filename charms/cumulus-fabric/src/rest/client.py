@@ -111,6 +111,7 @@ class Nvue:
         self._used = 0.0
         self._expands = True
         self._end, self._seconds = math.inf, math.inf
+        self._headers = access.credentials.headers
 
     # -- what NVUE offers
 
@@ -262,6 +263,10 @@ class Nvue:
         target = f"/nvue_v1{path}" + (f"?{urlencode(query)}" if query else "")
         self._in_time()
         status, content = self._send(method, target, body)
+        if status == http.client.UNAUTHORIZED and len(self._headers) > 1:
+            # While passwords are being changed, some switches have the earlier one, until any moment.
+            self._headers = self._headers[::-1]
+            status, content = self._send(method, target, body)
         for pause in self._access.pauses if pauses is None else pauses:
             if status not in RETRIED_STATUSES:
                 break
@@ -298,7 +303,7 @@ class Nvue:
             self._connection = None
 
     def _send(self, method: str, target: str, body: Tree | None) -> tuple[int, bytes]:
-        headers = {"Authorization": self._access.credentials.header, "Accept": "application/json"}
+        headers = {"Authorization": self._headers[0], "Accept": "application/json"}
         content = None
         if body is not None:
             content = json.dumps(body).encode()

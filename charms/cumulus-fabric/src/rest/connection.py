@@ -79,17 +79,28 @@ class Credentials:
 
     user: str
     password: str = field(repr=False)
+    # The password that switches have until it is changed there; empty if all have the other one
+    previous: str = field(default="", repr=False)
 
     @property
     def usable(self) -> bool:
         """Whether both are one line of text that HTTP can transport."""
         lines = all(text and text.isprintable() for text in (self.user, self.password))
-        return lines and ":" not in self.user
+        return lines and ":" not in self.user and self.previous.isprintable()
 
     @property
     def header(self) -> str:
         """The value of ``Authorization``."""
-        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+        return _basic(self.user, self.password)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The values of ``Authorization`` to try, one after the other."""
+        return (self.header, *([_basic(self.user, self.previous)] if self.previous else []))
+
+
+def _basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 @dataclass(frozen=True)
