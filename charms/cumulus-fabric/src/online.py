@@ -263,12 +263,12 @@ class Site:
             return survey, Restoration(findings=survey.observed.findings)
         seen = survey.observed.switches
         now = {name: each.applied for name, each in seen.items()}
-        asked = now.keys() - kept.keys()
+        asked = [name for name in now if name not in kept]
         read, unclear = self.fleet.each(asked, lambda switch: earlier(switch, now[switch.name]))
         before = {name: tree for name, tree in read.items() if tree is not None}
         if unclear:
             return survey, Restoration(findings=failures(unclear))
-        more, wrong = keeping.histories(self.backups, asked - before.keys())
+        more, wrong = keeping.histories(self.backups, [name for name in asked if name not in before])
         if wrong:
             return survey, Restoration(findings=wrong)
         ways, told_of = keeping.ways_back(

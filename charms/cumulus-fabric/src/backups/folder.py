@@ -33,7 +33,7 @@ PATIENCE_S = 10.0
 _NAME = re.compile(r"([0-9]{6,12})\.([A-Za-z0-9][A-Za-z0-9.-]*)\.json")
 
 ROOM = "make room there, or give another folder"
-OWNER = "make it a folder of your own that nobody else can read: chmod 700"
+OWNER = "make it yours alone: chmod 700"
 
 
 @dataclass(frozen=True)

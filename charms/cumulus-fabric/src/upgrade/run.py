@@ -246,7 +246,7 @@ def _differing(survey: Survey, name: str, seen: SwitchState) -> Iterator[Finding
     """A finding where a switch does not run what was applied last."""
     if _blank(seen):
         what = f"runs {seen.release}, and has lost its configuration"
-        remedy = f"run apply switch='{name}', which configures it as drained, and then upgrade again"
+        remedy = f"run apply switch='{name}', which leaves it drained; then run upgrade again"
         yield Finding(Severity.BLOCKED, name, what, remedy)
     elif name in survey.changes:
         what = f"runs {seen.release}, and differs from the intent"

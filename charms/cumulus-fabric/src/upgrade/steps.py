@@ -41,7 +41,7 @@ class Waits(NamedTuple):
 WAITS = Waits()
 
 AGAIN = "run upgrade again"
-DELETE = "delete the file with nv action delete system image files {} if it is damaged, and run upgrade again"
+DELETE = "if it is damaged, nv action delete system image files {}; run upgrade again"
 CONSOLE = "look at its console; once it answers, run upgrade again"
 HELP = {
     "credentials": "it may have come back with the factory's password: set yours with first-password, "

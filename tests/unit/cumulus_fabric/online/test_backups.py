@@ -110,8 +110,7 @@ def test_nothing_is_sent_if_it_cannot_be_kept(kept3: Kept3) -> None:
     kept3.made.forget()
     report = kept3.apply(TENANT)
     assert [each.sentence() for each in report.reasons] == [
-        f"backups: others can use {kept3.folder.path}; "
-        f"make it a folder of your own that nobody else can read: chmod 700 {kept3.folder.path}"
+        f"backups: others can use {kept3.folder.path}; make it yours alone: chmod 700 {kept3.folder.path}"
     ]
     assert kept3.made.writes() == []
 

@@ -208,7 +208,7 @@ def test_one_that_comes_back_factory_fresh_is_named_with_the_command_that_helps(
     outcome = leaf(three)
     assert [each.sentence() for each in outcome.reasons] == [
         f"Leaf0-2: runs {NEW}, and has lost its configuration; "
-        "run apply switch='Leaf0-2', which configures it as drained, and then upgrade again"
+        "run apply switch='Leaf0-2', which leaves it drained; then run upgrade again"
     ]
     site = three.work().site
     assert site.apply(["Leaf0-2"]).applied
@@ -269,7 +269,7 @@ def test_a_release_that_installs_no_image_is_led_on_after_onie(folder: Folder) -
         box.become(NEW)  # the operator installs it, and the configuration is gone
         box.restart(factory("cumulus", new=True), fresh=True)
         (reason,) = leaf(three).reasons
-        assert "run apply switch='Leaf0-2', which configures it as drained" in reason.remedy
+        assert "run apply switch='Leaf0-2', which leaves it drained" in reason.remedy
         assert three.work().site.apply(["Leaf0-2"]).applied
         assert leaf(three).verdict == f"Leaf0-2 runs {NEW}"
 
