@@ -104,7 +104,7 @@ def test_the_exporter_tells_of_them_after_a_hook(pair: list[Node]) -> None:
 def test_an_upgrade_interrupts_the_traffic_for_seconds_and_leaves_the_flows_in_the_nic(
     pair: list[Node], service: str
 ) -> None:
-    """What a package's upgrade does to the running node: it restarts its service."""
+    """A package restarts its service when it is upgraded on the running node."""
     guest = pair[0].guest
     guest.run(f"systemd-run -q --unit=count -p StandardOutput=file:/run/count.log {COUNTED} {ovn.address(1)}")
     guest.run(f"sleep 3; systemctl restart {service}", timeout=120)

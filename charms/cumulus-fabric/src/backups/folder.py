@@ -98,9 +98,9 @@ class Folder:
         return [(number, each) for number, each in found if each is not None]
 
     def _make(self) -> None:
-        if not self.path.exists():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.mkdir(mode=0o700, exist_ok=True)
+        for folder in reversed((self.path, *self.path.parents)):
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
         found = self.path.stat()
         if found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise StepError(f"backups: others can use {self.path}", f"{OWNER} {self.path}")
