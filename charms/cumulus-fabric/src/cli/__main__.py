@@ -46,6 +46,8 @@ def main(words: Sequence[str] | None = None, clock: "Clock" = time) -> int:
         options.text = inputs.intent(options.intent)
         file = "standard input" if options.intent == "-" else options.intent
         fabric = expand.read(options.text, file)
+        if getattr(options, "parallel", 1) < 1:
+            raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
         return WORKED if _VERBS[options.verb](options, fabric) else WRONG
     except (FileError, UsageError, formats.FormatError, numbers.NumbersError) as error:
         print(error, file=sys.stderr)

@@ -54,8 +54,6 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
             raise UsageError(f"--switch: {runs}, for which there is no {options.verb}")
     if options.verb in ("plan", "apply") and options.canary:
         require_known(fabric, [options.canary], "--canary")
-    if options.parallel < 1:
-        raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
     credentials = access.credentials(options.credentials, options.previous_credentials)
     # The others show the hosts' other legs, and the far ends of links; a plan without NVUE is that of all.
     typed_only = len(scripts.switches(fabric, names)) == len(names)

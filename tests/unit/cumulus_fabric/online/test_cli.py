@@ -119,6 +119,13 @@ def test_limits_that_cannot_work_are_one_sentence(shell: Shell, arguments: list[
     assert shell.rack.writes() == []
 
 
+@pytest.mark.parametrize("verb", ["verify", "upgrade", "compare-backups"])
+def test_no_verb_contacts_less_than_one_switch_at_once(shell: Shell, verb: str) -> None:
+    needs = {"upgrade": ["--image", "http://192.0.2.1/x"], "compare-backups": ["--backup", "1"]}
+    given = shell(verb, "--parallel", "0", *needs.get(verb, []))
+    assert given[::2] == (2, "--parallel: 0 is not allowed; give 1 or more\n")
+
+
 def test_switches_that_do_not_answer_are_named(shell: Shell) -> None:
     shell.rack.servers["Leaf0-2"].password = "another"
     status, out, _ = shell("plan")
