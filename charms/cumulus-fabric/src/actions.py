@@ -146,7 +146,7 @@ class Actions:
 
     def list_backups(self, given: Listing) -> Results:
         """The kept configurations of switches."""
-        return {"backups": Table(folder.rows(self.backups, given.names), folder.NONE).shown(given.format)}
+        return {"backups": Table(self.backups.rows(given.names), folder.NONE).shown(given.format)}
 
     def compare_backups(self, given: Comparing) -> Results:
         """The difference of a kept configuration to another one, or to what the switch runs."""

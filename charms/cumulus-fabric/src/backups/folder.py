@@ -32,6 +32,9 @@ PATIENCE_S = 10.0
 
 _NAME = re.compile(r"([0-9]{6,12})\.([A-Za-z0-9][A-Za-z0-9.-]*)\.json")
 
+COLUMNS = ("number", "switch", "time", "run", "release")
+NONE = "No configuration is kept yet: each run that changes a switch keeps them."
+
 ROOM = "make room there, or give another folder"
 OWNER = "make it yours alone: chmod 700"
 
@@ -96,6 +99,17 @@ class Folder:
         with self._using("read"):
             found = [(each.number, _read(each)) for each in reversed(self.entries(switch))]
         return [(number, each) for number, each in found if each is not None]
+
+    def rows(self, names: Sequence[str] = ()) -> list[dict[str, str]]:
+        """A row for each configuration, the oldest first."""
+        found: list[dict[str, str]] = []
+        for entry in self.entries():
+            if not names or entry.switch in names:
+                with self._using("read"):
+                    each = _read(entry)
+                told = (each.time, each.when, each.release) if each else ("", "damaged", "")
+                found.append(dict(zip(COLUMNS, (str(entry.number), entry.switch, *told), strict=True)))
+        return found
 
     def _make(self) -> None:
         for folder in reversed((self.path, *self.path.parents)):
@@ -191,19 +205,3 @@ def _read(entry: Entry) -> Kept | None:
     except (FileNotFoundError, InvalidValue, ValueError):  # also one that was removed meanwhile
         return None
     return found if found.switch == entry.switch else None
-
-
-def rows(folder: Folder, names: Sequence[str] = ()) -> list[dict[str, str]]:
-    """A row for each configuration, the oldest first."""
-    found: list[dict[str, str]] = []
-    for entry in folder.entries():
-        if not names or entry.switch in names:
-            each = _read(entry)
-            told = (each.time, each.when, each.release) if each else ("", "damaged", "")
-            found.append(dict(zip(COLUMNS, (str(entry.number), entry.switch, *told), strict=True)))
-    return found
-
-
-NONE = "No configuration is kept yet: each run that changes a switch keeps them."
-
-COLUMNS = ("number", "switch", "time", "run", "release")

@@ -28,7 +28,7 @@ def listed(options: argparse.Namespace, fabric: Fabric) -> bool:
     """Print a row for each configuration. Raises UsageError if the folder cannot be read."""
     names = [switch.name for switch in chosen(fabric, options.switch)]
     try:
-        rows = folder.rows(Folder(options.backups), names)
+        rows = Folder(options.backups).rows(names)
     except StepError as error:
         raise _usage(error) from None
     if options.format == "json" or not rows:

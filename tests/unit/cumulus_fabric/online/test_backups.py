@@ -169,9 +169,16 @@ def test_a_damaged_file_is_named_and_the_others_are_used(folder: Folder) -> None
         folder.keep([Kept("Leaf0-1", "5.9.2", number, "before", {"all": {"n": number}})])
     folder.entries()[1].path.write_text("{")
     assert [each.at for _, each in folder.history("Leaf0-1")] == [0]
-    assert [row["run"] for row in folders.rows(folder)] == ["before", "damaged"]
+    assert [row["run"] for row in folder.rows()] == ["before", "damaged"]
     with pytest.raises(StepError, match=r"000002\.Leaf0-1\.json is damaged"):
         folder.read(2)
+
+
+def test_a_file_that_cannot_be_read_is_said_in_one_sentence(folder: Folder) -> None:
+    folder.keep([Kept("Leaf0-1", "5.9.2", 1, "before", {"all": {}})])
+    (folder.path / "000002.Leaf0-1.json").mkdir()
+    with pytest.raises(StepError, match=r"backups: .* cannot be read: Is a directory"):
+        folder.rows()
 
 
 def test_rollback_works_after_the_switches_have_lost_their_revisions(kept3: Kept3) -> None:
