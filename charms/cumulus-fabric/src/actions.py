@@ -113,8 +113,8 @@ class Actions:
             work = Upgrade(site, given.wanted, how, self.options.canary, may, self.look, names=given.names)
             if not given.plan:
                 found = work.plan()
-                if found.stopped or not found.waves:
-                    return upgraded(work.run(""))
+                if ended := work.ended(found):
+                    return upgraded(ended)
                 told = f"nothing was sent to any switch: run upgrade with plan={found.digest} to do this"
                 return {"result": told, "plan": findings_as_table(found.shown)}
             return upgraded(work.run(given.plan, most=1))

@@ -43,7 +43,8 @@ def upgrade(options: argparse.Namespace, fabric: Fabric) -> bool:
         )
         if not options.plan:
             found = work.plan()
-            print(_table(options, found.shown) if found.waves else work.run("").verdict)
+            ended = work.ended(found)
+            print(ended.verdict if ended and not ended.failed else _table(options, found.shown))
             print("nothing was sent to any switch")
             return not found.stopped
         outcome = work.run(options.plan)

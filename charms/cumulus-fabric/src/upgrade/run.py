@@ -36,6 +36,11 @@ class Proposal:
     survey: Survey | None = None
 
     @property
+    def names(self) -> Sequence[str]:
+        """The switches of all waves."""
+        return [name for wave in self.waves for name in wave]
+
+    @property
     def stopped(self) -> tuple[Finding, ...]:
         """The findings that block it."""
         return tuple(each for each in self.findings if each.severity is Severity.BLOCKED)
@@ -66,7 +71,10 @@ class Outcome:
         """One sentence."""
         done = f"{', '.join(self.done)} {'runs' if len(self.done) == 1 else 'run'} {self.release}"
         if not self.left:
-            return done if self.done else f"nothing to do: every switch runs {self.release}"
+            nothing = (
+                "nothing was done" if self.failed else "nothing to do: every switch runs " + self.release
+            )
+            return done if self.done else nothing
         rest = f"not yet upgraded: {', '.join(self.left)}; {AGAIN}"
         rest += " when the reason is mended" if self.failed else " for the next ones"
         return f"{done}; {rest}" if self.done else rest
@@ -121,14 +129,19 @@ class Upgrade:
         cutting = [each for toll in tolls.values() for each in toll.said]
         return Proposal(waves, tuple(told), tuple(held), digest({}, {"upgrade": said}, cutting), survey)
 
+    def ended(self, found: Proposal) -> Outcome | None:
+        """The outcome of a plan that there is nothing to do for, or that a finding stops; else None."""
+        if found.waves and not found.stopped:
+            return None
+        return Outcome(self.image.release, left=found.names, reasons=found.stopped)
+
     def run(self, approved: str, most: int | None = None) -> Outcome:
         """Upgrade wave by wave, ``most`` waves at most, if the plan has the digest that was ``approved``."""
         found = self.plan()
-        names = [name for wave in found.waves for name in wave]
-        outcome = partial(Outcome, self.image.release)
-        if not names and not found.stopped:
-            return outcome()
-        if stopped := found.stopped or blocking(found.held):
+        if ended := self.ended(found):
+            return ended
+        names, outcome = found.names, partial(Outcome, self.image.release)
+        if stopped := blocking(found.held):
             return outcome(left=names, reasons=stopped)
         if found.digest != approved:
             what = f"what would be done now is not the plan with the digest {approved}"
@@ -211,7 +224,7 @@ class Upgrade:
 
     def _return(self, name: str) -> Sequence[Finding]:
         """Compare a switch with what it ran, and return it once it has its sessions."""
-        survey = self.site.survey(state=True)
+        survey = self.site.survey([name], state=True)
         if not (seen := survey.observed.switches.get(name)):
             return survey.observed.findings
         if found := tuple(_differing(survey, name, seen)):

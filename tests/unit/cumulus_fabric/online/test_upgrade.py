@@ -444,3 +444,13 @@ def test_the_verb(shell: Shell) -> None:
     assert (status, out) == (0, f"Leaf0-2 runs {NEW}\n")
     status, _, err = shell("upgrade", "--image", "x")
     assert (status, err.startswith("--image: 'x' is not allowed; give an http or https address")) == (2, True)
+
+
+def test_a_switch_that_is_silent_is_no_switch_that_runs_the_release(shell: Shell, three: Upgrading) -> None:
+    shell.rack.servers["Leaf0-2"].password = "another"
+    status, out, _ = shell("upgrade", "--image", URL.format(NEW), "--switch", "Leaf0-2")
+    assert status == 1
+    assert "the switch refused user cumulus" in out
+    assert "nothing to do" not in out
+    three.made.servers["Leaf0-2"].password = "another"
+    assert leaf(three).verdict == "nothing was done"
