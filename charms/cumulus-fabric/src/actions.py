@@ -204,15 +204,17 @@ class Actions:
         # Imported here, because hooks do not need them.
         from attachments.ends import ends
         from output import picture, tables
+        from output.told import Told
 
         draw = picture.as_svg if given.format == "svg" else tables.as_text
         if not given.health:
-            return {"fabric": draw(self.fabric)}
+            return {"fabric": draw(Told(self.fabric))}
         site, survey, found = self.look_now()
         worst_last = reversed(worst_first(found))
         health = {each.subject: each.severity for each in worst_last}
         known = ends(self.fabric, survey.observed.switches, site.reports)
-        return {"fabric": draw(self.fabric, health, survey.toll.drawn, known, survey.record.drained)}
+        told = Told(self.fabric, health, survey.toll.drawn, known, survey.record.drained)
+        return {"fabric": draw(told)}
 
 
 Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]

@@ -9,6 +9,7 @@ import yaml
 from converge import Severity
 from intent.model import Dialect
 from output import formats, tables
+from output.told import Told
 from tree import render
 from unit.cumulus_fabric.fabrics import SIX, fabric
 from yamlfile import reader
@@ -82,7 +83,7 @@ HEALTH = {
 
 def test_the_text_names_every_switch_link_and_host():
     rdg = fabric()
-    text = tables.as_text(rdg)
+    text = tables.as_text(Told(rdg))
     for switch in rdg.switches:
         assert f"\n{switch.name} " in text
         for link in switch.links:
@@ -92,7 +93,7 @@ def test_the_text_names_every_switch_link_and_host():
 
 
 def test_the_text_marks_what_is_unhealthy():
-    text = tables.as_text(fabric(), HEALTH)
+    text = tables.as_text(Told(fabric(), HEALTH))
     assert "Leaf0-2 (held)" in text
     assert "swp32 Spine1 (blocked)" in text
     assert "Leaf0-1 swp10 (warning)" in text

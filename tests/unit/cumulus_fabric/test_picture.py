@@ -14,6 +14,7 @@ from intent import expand
 from intent.model import Role
 from output import picture, tables
 from output import svg as svg_
+from output.told import Told
 from tree.seen import Neighbour
 from unit.cumulus_fabric.fabrics import CHARM, fabric
 from unit.cumulus_fabric.test_formats import HEALTH
@@ -23,7 +24,7 @@ LAB = Path(lab.rack.__file__).parent
 
 
 def drawn(name="rdg", health=None, **told):
-    return ElementTree.fromstring(picture.as_svg(fabric(name), health, **told))
+    return ElementTree.fromstring(picture.as_svg(Told(fabric(name), health, **told)))
 
 
 def large(**told):
@@ -34,7 +35,7 @@ def large(**told):
         for leaf in whole.by_role(Role.LEAF)
         for number, bond in enumerate(leaf.bonds, 1)
     }
-    return whole, ElementTree.fromstring(picture.as_svg(whole, {}, **{"ends": ends, **told}))
+    return whole, ElementTree.fromstring(picture.as_svg(Told(whole, {}, **{"ends": ends, **told})))
 
 
 def titles(svg) -> dict[str, str]:
@@ -129,7 +130,7 @@ def test_a_drained_leaf_is_empty_and_its_cables_and_legs_are_grey():
 
 
 def test_the_text_has_drained_switches_and_known_hosts():
-    text = tables.as_text(fabric(), STATES, {}, ENDS, ["Leaf0-2"])
+    text = tables.as_text(Told(fabric(), STATES, {}, ENDS, ["Leaf0-2"]))
     assert "Leaf0-2 (drained)" in text
     assert "node-1" in text
 
@@ -151,7 +152,7 @@ def test_a_large_fabric_names_what_is_wrong_where_it_is_and_can_be_read():
     whole, _ = large()
     svg = ElementTree.fromstring(
         picture.as_svg(
-            whole, links | hosts, {"Leaf5-1 bond3": "last leg goes"}, drained=["Leaf11-1", "Spine2"]
+            Told(whole, links | hosts, {"Leaf5-1 bond3": "last leg goes"}, drained=["Leaf11-1", "Spine2"])
         )
     )
     words = written(svg)
@@ -172,7 +173,7 @@ def test_a_large_fabric_names_what_is_wrong_where_it_is_and_can_be_read():
 def test_many_wrong_things_of_a_rack_are_counted():
     whole, _ = large()
     health = {f"Leaf7-1 swp{number}": Severity.BLOCKED for number in range(1, 13)}
-    assert "and 8 more" in written(ElementTree.fromstring(picture.as_svg(whole, health)))
+    assert "and 8 more" in written(ElementTree.fromstring(picture.as_svg(Told(whole, health))))
 
 
 @pytest.mark.parametrize("name", ["rdg", "rdg-max", "demartek"])
@@ -198,14 +199,14 @@ def test_names_cannot_break_the_picture():
     def odd(data):
         data["racks"][0]["bonds"]["bond_ext"]["description"] = "<a> & 'b'"
 
-    assert ElementTree.fromstring(picture.as_svg(fabric("rdg", odd)))
+    assert ElementTree.fromstring(picture.as_svg(Told(fabric("rdg", odd))))
 
 
 def test_the_readmes_picture_is_drawn_from_the_guides_intent():
-    assert (CHARM / "examples/rdg.svg").read_text() == picture.as_svg(fabric())
+    assert (CHARM / "examples/rdg.svg").read_text() == picture.as_svg(Told(fabric()))
     assert "(examples/rdg.svg)" in (CHARM / "README.md").read_text()
 
 
 def test_the_labs_picture_is_drawn_of_the_rack_that_ran():
     """Its fabric is the guide's; all was as intended, and the nodes' report has their ports."""
-    assert (LAB / "fabric.svg").read_text() == picture.as_svg(fabric(), {}, {}, ENDS)
+    assert (LAB / "fabric.svg").read_text() == picture.as_svg(Told(fabric(), {}, {}, ENDS))

@@ -9,6 +9,7 @@ from intent import expand
 from intent.model import Dialect
 from lab.nvue.published import published
 from output import picture, tables
+from output.told import Told
 from tree import commands, render
 from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
@@ -223,13 +224,13 @@ def test_the_guides_example_is_an_intent_that_each_dialect_has():
 def test_the_table_and_the_picture_say_what_is_shut():
     shut = {"swp31": {"shut": True}, "swp9": {"shut": True}, "swp23": {"shut": True}}
     whole = fabric(change={"switches.Leaf0-1.port-settings": shut})
-    shown = tables.as_text(whole)
+    shown = tables.as_text(Told(whole))
     assert "swp31 Spine0 (shut), swp32 Spine1" in shown
     assert "Leaf0-1 swp9 (shut), Leaf0-2 swp9" in shown
     assert "Leaf0-1 swp23 (shut)" in shown
-    drawn = picture.as_svg(whole)
+    drawn = picture.as_svg(Told(whole))
     assert ">swp31 · shut<" in drawn
     assert drawn.count(">shut<") == 2
     assert "<title>Leaf0-1 swp9: shut</title>" in drawn
     assert "<title>Leaf0-1 swp31 to Spine0 swp13: shut</title>" in drawn
-    assert "shut" not in tables.as_text(fabric()) + picture.as_svg(fabric())
+    assert "shut" not in tables.as_text(Told(fabric())) + picture.as_svg(Told(fabric()))

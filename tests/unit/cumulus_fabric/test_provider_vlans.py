@@ -12,6 +12,7 @@ from converge.shape import InvalidValue
 from intent.model import Dialect
 from lab.nvue.published import published
 from output import formats, picture, tables
+from output.told import Told
 from tree import render
 from unit.cumulus_fabric.fabrics import data, fabric
 
@@ -120,6 +121,6 @@ def test_a_range_that_no_port_carries_is_found() -> None:
 def test_hosts_are_not_told_of_them_and_pictures_show_the_range() -> None:
     made = with_vlans(RANGE)
     assert hosts.policy(made).vlans == hosts.policy(fabric()).vlans
-    assert "provider-vlans  1001-1003  101001-101003" in tables.as_text(made)
-    assert "provider-vlans 1001-1003" in picture.as_svg(made)
+    assert "provider-vlans  1001-1003  101001-101003" in tables.as_text(Told(made))
+    assert "provider-vlans 1001-1003" in picture.as_svg(Told(made))
     assert "provider-vlans" not in str(data())

@@ -18,6 +18,7 @@ from converge.render import cut_table, findings_as_json
 from intent import expand, numbers, places
 from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
+from output.told import Told
 from yamlfile.values import FileError
 
 from cli import arguments, inputs, kept
@@ -136,7 +137,7 @@ def _audit(options: argparse.Namespace, fabric: Fabric) -> bool:
 
 
 def _show(options: argparse.Namespace, fabric: Fabric) -> bool:
-    print((picture.as_svg if options.format == "svg" else tables.as_text)(fabric), end="")
+    print((picture.as_svg if options.format == "svg" else tables.as_text)(Told(fabric)), end="")
     return True
 
 

@@ -23,14 +23,17 @@ from output.svg import (
     SPINE,
     UNUSED,
     WIRE,
-    Told,
     box,
     document,
+    heading,
+    host_name,
+    legend,
     line,
+    shade,
     short,
     text,
 )
-from output.tables import attached
+from output.told import Told, attached
 
 TILE, GAP, INSET, ACROSS = 172, 16, 8, 8
 """Pixels: a tile, between tiles, inside its edge; and how many tiles a row has."""
@@ -63,7 +66,7 @@ def as_svg(told: Told) -> str:
 def _laid_out(told: Told, racks: Sequence[Rack], across: int, width: float) -> tuple[float, Iterator[str]]:
     """The height, and all parts."""
     spines, y = _spines(told, width)
-    drawn = [*told.heading(width), *spines]
+    drawn = [*heading(told, width), *spines]
     trunk = y
     for first in range(0, len(racks), across):
         row = racks[first : first + across]
@@ -80,7 +83,7 @@ def _laid_out(told: Told, racks: Sequence[Rack], across: int, width: float) -> t
         name = f"{switch.name}: {switch.platform}, {len(switch.single_homed)} ports {told.state(switch.name)}"
         drawn.append(text(MARGIN, y + 20 + number * 16, name, anchor="start"))
     y += 16 * len(told.fabric.by_role(Role.STANDALONE))
-    return y + 36, iter([*drawn, *told.legend(y + 24)])
+    return y + 36, iter([*drawn, *legend(told, y + 24)])
 
 
 def _left(number: int) -> float:
@@ -108,7 +111,7 @@ def _wrong(told: Told, leaves: Sequence[Switch]) -> Iterator[tuple[Severity, str
             if worst > Severity.INFO:
                 yield worst, f"{leaf.name} {ports.compact(names)}: {worst.name.lower()}"
         for port in (*leaf.bonds, *leaf.single_homed):
-            here, name = _subjects(leaf, port), told.host(leaf, port)
+            here, name = _subjects(leaf, port), host_name(told, leaf, port)
             if word := told.word(*here):
                 yield told.worst(*here), f"{name} at {leaf.name}: {word}"
             if lost := told.toll.get(f"{leaf.name} {port.name}"):
@@ -135,7 +138,7 @@ def _switch(
 ) -> Iterator[str]:
     x, y, width, height = place
     unused, state = switch.name in told.drained, told.state(switch.name)
-    colour = told.colour(usual, switch.name)
+    colour = shade(told, usual, switch.name)
     ink = INK if unused else PAPER
     edge = (colour if told.word(switch.name) else QUIET) if unused else ""
     yield box(x, y, width, height, PAPER if unused else colour, stroke=edge, dashed=unused)
@@ -170,7 +173,7 @@ def _bundle(told: Told, rack: Rack, x: float, top: float, bottom: float) -> Iter
 
 def _tile(told: Told, rack: Rack, x: float, y: float, height: float) -> Iterator[str]:
     yield box(x, y, TILE, height, BAND)
-    names = ports.compact(told.host(rack.leaves[0], port) for port in rack.hosts)
+    names = ports.compact(host_name(told, rack.leaves[0], port) for port in rack.hosts)
     yield text(x + INSET, y + 15, f"rack {rack.leaves[0].rack}", bold=True, anchor="start")
     yield text(x + TILE - INSET, y + 15, f"{len(rack.hosts)} hosts", size=9, colour=QUIET, anchor="end")
     at = y + 22
@@ -196,9 +199,9 @@ def _host(told: Told, leaves: Sequence[Switch], port: SwitchPort, x: float, y: f
             continue
         here = _subjects(leaf, port)
         unused, lost = leaf.name in told.drained, told.toll.get(here[0], "")
-        colour = UNUSED if unused else told.colour(LEAF, *here)
+        colour = UNUSED if unused else shade(told, LEAF, *here)
         left = x + number * wide
-        about = f"{told.host(leaf, port)} at {', '.join(here[1:] or here)}"
+        about = f"{host_name(told, leaf, port)} at {', '.join(here[1:] or here)}"
         about += f": {lost} with apply" if lost else ""
         hollow = unused or bool(lost)
         fill, edge = (PAPER, colour) if hollow else (colour, "")

@@ -8,9 +8,9 @@ box. A dashed leg, with a word beside it, is one that an apply would take. Ports
 so. Many racks have `overview`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
+from intent.model import Bond, Link, Role, Switch, SwitchPort
 
 from output import overview
 from output.svg import (
@@ -24,14 +24,17 @@ from output.svg import (
     SPINE,
     UNUSED,
     WIRE,
-    Told,
     box,
     document,
+    heading,
+    host_name,
+    legend,
     line,
+    shade,
     short,
     text,
 )
-from output.tables import NO_ENDS, NO_TOLL, Ends, Health, Toll, attached
+from output.told import Told, attached
 
 HALF, GAP, SPINES = 62, 36, 112
 """Pixels: half a switch's box, between racks, and from the top to the spines' middle."""
@@ -41,28 +44,12 @@ MAX_LABELLED_LEAVES = 8
 """Leaves up to which each cable and each port is drawn."""
 
 
-def as_svg(
-    fabric: Fabric,
-    health: Health | None = None,
-    toll: Toll = NO_TOLL,
-    ends: Ends = NO_ENDS,
-    drained: Collection[str] = (),
-) -> str:
-    """The picture as an SVG document.
-
-    Args:
-        fabric: the intent.
-        health: what was found; None if nobody has looked.
-        toll: the legs that an apply would take.
-        ends: the hosts that are known.
-        drained: the switches that are out of use.
-
-    """
-    told = Told(fabric, health, toll, ends, frozenset(drained))
-    if len(fabric.by_role(Role.LEAF)) > MAX_LABELLED_LEAVES:
+def as_svg(told: Told) -> str:
+    """The picture as an SVG document."""
+    if len(told.fabric.by_role(Role.LEAF)) > MAX_LABELLED_LEAVES:
         return overview.as_svg(told)
     picture = _Picture(told)
-    return document(fabric.name, picture.width, picture.height, picture.drawn())
+    return document(told.fabric.name, picture.width, picture.height, picture.drawn())
 
 
 class _Picture:
@@ -100,7 +87,7 @@ class _Picture:
         return len(rack) * self.column if len(rack) > 1 else 1.5 * self.column
 
     def drawn(self) -> Iterator[str]:
-        yield from self.told.heading(self.width)
+        yield from heading(self.told, self.width)
         for rack in self.fabric.racks:
             yield from self._band(rack)
         labels: list[str] = []
@@ -113,7 +100,7 @@ class _Picture:
         yield from labels
         for number, switch in enumerate(self.fabric.by_role(Role.STANDALONE)):
             yield from self._standalone(switch, MARGIN + 110 + number * 240)
-        yield from self.told.legend(self.height - 16)
+        yield from legend(self.told, self.height - 16)
 
     def _band(self, rack: Sequence[Switch]) -> Iterator[str]:
         left = self.leaf_x[rack[0].name] - self.column / 2 - 4
@@ -126,8 +113,8 @@ class _Picture:
         """The cables of a leaf, and on top of all cables the names of both ends and what is wrong."""
         for link in leaf.links:
             ends = (f"{leaf.name} {link.port}", f"{link.peer} {link.peer_port}")
-            unused = not self.told.drained.isdisjoint((leaf.name, link.peer))
-            colour = UNUSED if unused else self.told.colour(WIRE, *ends)
+            unused = leaf.name in self.told.drained or link.peer in self.told.drained
+            colour = UNUSED if unused else shade(self.told, WIRE, *ends)
             if link.peer not in self.spine_x:
                 yield from self._between(leaf, link, colour)
                 continue
@@ -173,7 +160,7 @@ class _Picture:
         top, middle = y - self.row / 2 + 3, (left + right) / 2
         yield box(left, top, right - left, self.row - 6, HOST)
         first = next(leaf for leaf in rack if self._members(leaf, port))
-        name = self.told.host(first, port)
+        name = host_name(self.told, first, port)
         both = f"{name} · {port.name}" if name != port.name and isinstance(port, Bond) else name
         most = (right - left) / 6.8
         known = [each for leaf in rack for each in self._far(leaf, self._members(leaf, port))]
@@ -199,7 +186,7 @@ class _Picture:
         """From a leaf's column to the side of a host's box."""
         told, x, (left, right) = self.told, self.leaf_x[leaf.name], edges
         subjects = [f"{leaf.name} {name}" for name in {*names, port.name}]
-        colour = UNUSED if leaf.name in told.drained else told.colour(LEAF, *subjects)
+        colour = UNUSED if leaf.name in told.drained else shade(told, LEAF, *subjects)
         lost = told.toll.get(f"{leaf.name} {port.name}", "")
         shut = "shut" if leaf.shuts(names) else ""
         about = ", ".join(filter(None, (shut, f"{lost} with apply" if lost else "")))
@@ -222,7 +209,7 @@ class _Picture:
     def _switch(self, switch: Switch, x: float, y: float, usual: str) -> Iterator[str]:
         told = self.told
         unused = switch.name in told.drained
-        colour = told.colour(usual, switch.name)
+        colour = shade(told, usual, switch.name)
         fill, ink = (PAPER, INK) if unused else (colour, PAPER)
         edge = colour if told.word(switch.name) else QUIET
         top = y - self.tall / 2
@@ -234,7 +221,7 @@ class _Picture:
 
     def _standalone(self, switch: Switch, x: float) -> Iterator[str]:
         top = self.bottom + 36
-        yield box(x - 100, top, 200, self.tall, self.told.colour(LEAF, switch.name))
+        yield box(x - 100, top, 200, self.tall, shade(self.told, LEAF, switch.name))
         yield text(x, top + 16, switch.name, colour=PAPER, bold=True, size=12)
         about = f"{switch.platform}, {len(switch.single_homed)} ports, RoCE {switch.roce}"
         yield text(x, top + 31, about, colour=PAPER, size=9)

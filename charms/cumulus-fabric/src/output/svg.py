@@ -5,15 +5,14 @@ A colour never tells alone: what it is about has the severity's word, or its fir
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 
 from converge import Severity
 from intent import ports
 from intent.attach import PROVIDER_VLANS
-from intent.model import Fabric, Switch, SwitchPort
+from intent.model import Switch, SwitchPort
 
-from output.tables import Ends, Health, Toll, host_of
+from output.told import Told
 
 INK, QUIET, PAPER, BAND = "#1f2933", "#52606d", "#ffffff", "#f0f4f8"
 SPINE, LEAF, HOST, WIRE, UNUSED = "#243b53", "#486581", "#d9e2ec", "#829ab1", "#9fb3c8"
@@ -25,70 +24,48 @@ COLOURS = {
     Severity.BLOCKED: "#c62828",
 }
 MARGIN = 24
-DRAINED = "drained"
 
 
-@dataclass(frozen=True)
-class Told:
-    """All that is known of a fabric besides its intent."""
+def shade(told: Told, usual: str, *subjects: str) -> str:
+    """The colour of the worst finding about any of these, the usual one if nobody has looked."""
+    return usual if told.health is None else COLOURS[told.worst(*subjects)]
 
-    fabric: Fabric
-    health: Health | None  # None if nobody has looked
-    toll: Toll  # the legs that an apply would take
-    ends: Ends  # the hosts that are known
-    drained: frozenset[str]  # the switches that are out of use
 
-    def worst(self, *subjects: str) -> Severity:
-        """The worst finding about any of these."""
-        known = self.health or {}
-        return max((known.get(subject, Severity.INFO) for subject in subjects), default=Severity.INFO)
+def host_name(told: Told, switch: Switch, port: SwitchPort) -> str:
+    """Who is at a port, as far as anybody knows; else the name of the bond or port."""
+    return told.host(switch, port) or port.name
 
-    def colour(self, usual: str, *subjects: str) -> str:
-        """The colour of the worst finding about any of these, the usual one if nobody has looked."""
-        return usual if self.health is None else COLOURS[self.worst(*subjects)]
 
-    def word(self, *subjects: str) -> str:
-        """The severity of the worst finding about any of these; empty if all is as intended."""
-        worst = self.worst(*subjects)
-        return "" if worst is Severity.INFO else worst.name.lower()
+def heading(told: Told, width: float) -> Iterator[str]:
+    """The fabric's name, its MTUs and RoCE, and the VLANs; 66 pixels high."""
+    fabric, roce = told.fabric, told.fabric.roce
+    mode = f"RoCE {roce.mode}, priority {roce.priority}" if roce.mode != "off" else "no RoCE"
+    names = [f"{n.name} {n.vlan}" for n in fabric.networks if not n.provider]
+    if provider := [str(n.vlan) for n in fabric.networks if n.provider]:
+        names.append(f"{PROVIDER_VLANS} {ports.compact(provider)}")
+    about = f"MTU {fabric.mtu.host} for hosts, {fabric.mtu.fabric} between switches; {mode}"
+    yield text(MARGIN, 24, f"Fabric {fabric.name}", size=15, bold=True, anchor="start")
+    yield text(MARGIN, 42, about, colour=QUIET, anchor="start")
+    vlans = short(f"VLANs: {' · '.join(names)}", (width - 2 * MARGIN) / 6.4)
+    yield text(MARGIN, 58, vlans, colour=QUIET, anchor="start")
 
-    def state(self, switch: str) -> str:
-        """The word or words about a switch."""
-        return ", ".join(filter(None, (DRAINED if switch in self.drained else "", self.word(switch))))
 
-    def host(self, switch: Switch, port: SwitchPort) -> str:
-        """Who is at a port, as far as anybody knows; else the name of the bond or port."""
-        return host_of(switch, port, self.ends) or port.name
-
-    def heading(self, width: float) -> Iterator[str]:
-        """The fabric's name, its MTUs and RoCE, and the VLANs; 66 pixels high."""
-        fabric, roce = self.fabric, self.fabric.roce
-        mode = f"RoCE {roce.mode}, priority {roce.priority}" if roce.mode != "off" else "no RoCE"
-        names = [f"{n.name} {n.vlan}" for n in fabric.networks if not n.provider]
-        if provider := [str(n.vlan) for n in fabric.networks if n.provider]:
-            names.append(f"{PROVIDER_VLANS} {ports.compact(provider)}")
-        told = f"MTU {fabric.mtu.host} for hosts, {fabric.mtu.fabric} between switches; {mode}"
-        yield text(MARGIN, 24, f"Fabric {fabric.name}", size=15, bold=True, anchor="start")
-        yield text(MARGIN, 42, told, colour=QUIET, anchor="start")
-        vlans = short(f"VLANs: {' · '.join(names)}", (width - 2 * MARGIN) / 6.4)
-        yield text(MARGIN, 58, vlans, colour=QUIET, anchor="start")
-
-    def legend(self, y: float) -> Iterator[str]:
-        """The meaning of the colours and dashes that the picture has."""
-        x: float = MARGIN
-        worst = {Severity.INFO, *(self.health or {}).values()}
-        for severity in sorted(worst) if self.health is not None else ():
-            word = "as intended" if severity is Severity.INFO else severity.name.lower()
-            yield f'<circle cx="{x + 5:g}" cy="{y - 4:g}" r="5" fill="{COLOURS[severity]}"/>'
-            yield text(x + 15, y, word, colour=QUIET, anchor="start")
-            x += 105
-        if self.drained:
-            yield box(x, y - 11, 24, 13, PAPER, stroke=QUIET, dashed=True)
-            yield text(x + 30, y, "drained: out of use", colour=QUIET, anchor="start")
-            x += 160
-        if self.toll:
-            yield line(x, y - 4, x + 24, y - 4, LEAF, 1.6, "", dashed=True)
-            yield text(x + 30, y, "leg that apply takes", colour=QUIET, anchor="start")
+def legend(told: Told, y: float) -> Iterator[str]:
+    """The meaning of the colours and dashes that the picture has."""
+    x: float = MARGIN
+    worst = {Severity.INFO, *(told.health or {}).values()}
+    for severity in sorted(worst) if told.health is not None else ():
+        word = "as intended" if severity is Severity.INFO else severity.name.lower()
+        yield f'<circle cx="{x + 5:g}" cy="{y - 4:g}" r="5" fill="{COLOURS[severity]}"/>'
+        yield text(x + 15, y, word, colour=QUIET, anchor="start")
+        x += 105
+    if told.drained:
+        yield box(x, y - 11, 24, 13, PAPER, stroke=QUIET, dashed=True)
+        yield text(x + 30, y, "drained: out of use", colour=QUIET, anchor="start")
+        x += 160
+    if told.toll:
+        yield line(x, y - 4, x + 24, y - 4, LEAF, 1.6, "", dashed=True)
+        yield text(x + 30, y, "leg that apply takes", colour=QUIET, anchor="start")
 
 
 def short(words: str, most: float) -> str:

@@ -11,6 +11,7 @@ from converge import Severity
 from converge.shape import InvalidValue
 from maintenance import Maintenance
 from output.picture import as_svg
+from output.told import Told
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import POLICY
@@ -46,7 +47,7 @@ def test_the_uplinks_go_from_one_to_the_other() -> None:
 
 
 def test_the_picture_has_each_cable_once() -> None:
-    drawn = as_svg(PAIR)
+    drawn = as_svg(Told(PAIR))
     assert [drawn.count(f"Leaf0-1 {port} to Leaf0-2 {port}") for port in ("swp31", "swp32")] == [1, 1]
     assert "Leaf0-2 swp31 to" not in drawn
 

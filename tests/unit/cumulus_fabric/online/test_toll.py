@@ -13,6 +13,7 @@ from charmkit.fabric import Host, Neighbour, PortReport
 from maintenance import Maintenance
 from online import Site
 from output import picture, tables
+from output.told import Told
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import POLICY
 from unit.cumulus_fabric.online.site import Rack, rack
@@ -143,14 +144,14 @@ def test_the_picture_and_the_table_have_the_legs_of_the_plan(made: Rack) -> None
     drawn = site.survey(state=True).toll.drawn
     assert drawn["Leaf0-1 bond1"] == "pauses"
     assert drawn["Leaf0-1 swp21"] == "only leg pauses"
-    svg = picture.as_svg(site.fabric, {}, drawn)
+    svg = picture.as_svg(Told(site.fabric, {}, drawn))
     assert svg.count("stroke-dasharray") == 6, "five legs and the legend"
     assert "<title>Leaf0-1 swp9: pauses with apply</title>" in svg
     told = [svg.count(f">{word}<") for word in ("pauses", "only leg pauses")]
     assert told == [4, 1], "colour alone does not tell"
-    assert "stroke-dasharray" not in picture.as_svg(site.fabric, {})
+    assert "stroke-dasharray" not in picture.as_svg(Told(site.fabric, {}))
     assert "Leaf0-1 swp9 (pauses with apply), Leaf0-2 swp9 (pauses with apply)" in tables.as_text(
-        site.fabric, {}, drawn
+        Told(site.fabric, {}, drawn)
     )
 
 
@@ -164,7 +165,7 @@ def test_both_have_the_host_and_its_port_where_lldp_or_the_host_tells(made: Rack
     host = Host("node-7", (replace(port, neighbour=Neighbour("44:38:39:00:00:01", "swp9", "Leaf0-1")),))
     known = ends(made.site.fabric, survey.observed.switches, (host,))
     assert tuple(known["Leaf0-1 swp9"][:2]) == ("node-7", "enp59s0f0np0"), "the host knows it best"
-    assert ">enp59s0f0np0<" in picture.as_svg(made.site.fabric, {}, ends=known)
+    assert ">enp59s0f0np0<" in picture.as_svg(Told(made.site.fabric, {}, ends=known))
 
 
 def test_the_actions_say_it(running: Unit) -> None:
