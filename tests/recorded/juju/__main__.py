@@ -22,6 +22,7 @@ import yaml
 from check import facts
 from check.facts import ROLES, Facts
 
+from recorded import parser
 from recorded.juju import SAID, cases, write
 
 SECONDS = 60.0
@@ -50,16 +51,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m recorded.juju",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
+    made = parser("juju", __doc__)
+    made.add_argument(
         "--parser", required=True, metavar="FILE", help="the program that is made of parser/main.go"
     )
-    parser.add_argument("--record", action="store_true", help="keep what differs")
-    return parser
+    return made
 
 
 def _said(program: str) -> tuple[str, dict[str, Any]]:

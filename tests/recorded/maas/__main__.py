@@ -21,6 +21,7 @@ from typing import Any
 
 import yaml
 
+from recorded import parser
 from recorded.maas import LISTS, REFUSALS, Pair, pairs
 from recorded.maas.region import LISTS as NEEDED
 from recorded.maas.region import SECONDS, Answer, answered, ask, differences, ids, named
@@ -54,16 +55,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m recorded.maas",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--maas", required=True, metavar="URL", help="of the region, ending with /MAAS")
-    parser.add_argument("--key", required=True, type=Path, metavar="FILE", help="with an API key")
-    parser.add_argument("--reset", required=True, metavar="COMMAND", help="puts the region's database back")
-    parser.add_argument("--record", action="store_true", help="keep the answers, and the region's lists")
-    return parser
+    made = parser("maas", __doc__)
+    made.add_argument("--maas", required=True, metavar="URL", help="of the region, ending with /MAAS")
+    made.add_argument("--key", required=True, type=Path, metavar="FILE", help="with an API key")
+    made.add_argument("--reset", required=True, metavar="COMMAND", help="puts the region's database back")
+    return made
 
 
 class Region:

@@ -6,7 +6,6 @@ It is the lab's control plane (lab.cloud), which ends with it: the release is th
 Exit status: 0 all is as recorded, 1 something differs. With --record, what differs is kept.
 """
 
-import argparse
 import datetime
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from lab.cloud.cloud import Cloud
 from lab.cloud.inside import ADMIN
 from lab.cloud.root import root
 
+from recorded import parser
 from recorded.openstack import HERE, MEMBER, Life, answers, calls
 
 SERVICES = {
@@ -34,13 +34,7 @@ HEAD = """\
 
 def main(arguments: list[str]) -> int:
     """Ask, compare, and keep what differs."""
-    parser = argparse.ArgumentParser(
-        prog="python -m recorded.openstack",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--record", action="store_true", help="keep what differs")
-    options = parser.parse_args(arguments)
+    options = parser("openstack", __doc__).parse_args(arguments)
     with Cloud() as cloud:
         release = cloud.openstack.version.lower()
         before = answers(release) if (HERE / f"{release}.yaml").exists() else {}

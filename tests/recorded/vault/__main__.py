@@ -7,7 +7,6 @@ and is opened.
 Exit status: 0 all is as recorded, 1 something differs. With --record, what differs is kept.
 """
 
-import argparse
 import datetime
 import http.client
 import json
@@ -15,6 +14,7 @@ import sys
 
 import yaml
 
+from recorded import parser
 from recorded.vault import ANSWERS, SECONDS, Life, calls, differences
 
 HEAD = """\
@@ -26,14 +26,9 @@ HEAD = """\
 
 def main(arguments: list[str]) -> int:
     """Ask, compare, and keep what differs."""
-    parser = argparse.ArgumentParser(
-        prog="python -m recorded.vault",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--vault", required=True, metavar="ADDRESS:PORT", help="of a new Vault, by HTTP")
-    parser.add_argument("--record", action="store_true", help="keep what differs")
-    options = parser.parse_args(arguments)
+    made = parser("vault", __doc__)
+    made.add_argument("--vault", required=True, metavar="ADDRESS:PORT", help="of a new Vault, by HTTP")
+    options = made.parse_args(arguments)
     host, port = options.vault.rsplit(":", 1)
     version, recorded = _version(host, int(port)), calls()
     found = list(Life(host, int(port)).answers(recorded))
