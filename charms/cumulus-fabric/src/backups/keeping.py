@@ -2,8 +2,9 @@
 """Keeps what switches run, and finds the way back to it: only to what this charm has made."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from audit.foreign import Ownership
 from converge import Finding, Severity, StepError
@@ -15,6 +16,8 @@ from tree import Tree, drain, merged, within
 
 from backups.folder import Folder
 from backups.kept import Kept, compared, without_secrets
+
+K = TypeVar("K")
 
 KEPT = "backups"
 """The subject of findings about the folder."""
@@ -128,35 +131,38 @@ def ways_back(
         if not (history := kept.get(name := switch.name)):
             continue
         seen, intent = switches[name], intents.get(name, {})
-        found = [way_back(switch, seen, each, ownership, intent) for _, each in history]
+        every = ((known, way_back(switch, seen, known[1], ownership, intent)) for known in history)
         try:
-            place = 0 if name in named else _newest_other(found)
+            found = next(every) if name in named else _newest_other(every)
         except StepError as error:
             told.append(Finding(Severity.BLOCKED, name, str(error), CHOOSE))
             continue
-        if place is not None:
-            number, each = history[place]
-            ways[name] = found[place]
+        if found:
+            (number, each), ways[name] = found
             what = f"goes back to the kept configuration {number}, {each.when} the run of {each.time}"
-            told += [Finding(Severity.INFO, name, what), *found[place].findings]
+            told += [Finding(Severity.INFO, name, what), *ways[name].findings]
     return ways, told
 
 
-def _newest_other(ways: Sequence[Return]) -> int | None:
-    """The place of what a switch ran before its last change; None if it has run nothing else.
+def _newest_other(every: Iterator[tuple[K, Return]]) -> tuple[K, Return] | None:
+    """The one that a switch ran before its last change; None if it has run nothing else.
 
-    If it does not run the newest one, it has lost that since, as in the installation of an image.
+    If it does not run the newest one, it has lost that since, as in the installation of an image. The
+    others are then not compared.
 
     Raises StepError if its last change was itself a return to an earlier one.
     """
-    same = [not way.change.patch for way in ways]
-    if not same[0]:
-        return 0
-    before = next((n for n, alike in enumerate(same) if not alike), None)
-    if before is not None and True in same[before:]:
-        raise StepError(
-            "its last change was itself a rollback, so it is unclear which configuration to restore"
-        )
+    first = next(every)
+    if first[1].change.patch:
+        return first
+    before: tuple[K, Return] | None = None
+    for each in every:
+        if each[1].change.patch:
+            before = before or each
+        elif before:
+            raise StepError(
+                "its last change was itself a rollback, so it is unclear which configuration to restore"
+            )
     return before
 
 
