@@ -12,7 +12,7 @@ from drain.node import Unit
 from drain.steps import Clients, plan
 from operate.client import Juju
 from operate.computes import Place
-from operate.together import side_by_side
+from operate.together import all_of
 
 
 class Turn(NamedTuple):
@@ -40,11 +40,9 @@ def turns(juju: Juju, compute: Compute) -> list[Turn]:
     status = juju.data("status")
     known = node.places(status)
     services = compute.services()
-    units = side_by_side(lambda place: node.look(juju, place, status), known, "nodes asked")
+    units = all_of(lambda place: node.look(juju, place, status), known, "nodes asked")
     found: list[Turn] = []
     for place, unit in zip(known, units):
-        if isinstance(unit, StepError):
-            raise unit
         service = node.service_of(place, services)
         if (unit.needs or service.ours) and not service.kept:
             found.append(turn(compute, place, service))

@@ -53,3 +53,13 @@ def side_by_side(
             pool.shutdown(cancel_futures=True)
             raise
     return [future.result() for future in sizes]
+
+
+def all_of(work: Callable[[Job], Result], jobs: Sequence[Job], what: str) -> list[Result]:
+    """The same where the result of each job is needed. Raises the first StepError, once all have ended."""
+    done = list[Result]()
+    for each in side_by_side(work, jobs, what):
+        if isinstance(each, StepError):
+            raise each
+        done.append(each)
+    return done

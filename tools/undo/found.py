@@ -2,8 +2,8 @@
 """The part of a model that would be undone: applications, VFs, firmware. Reads, and never writes."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from check.facts import own
 from converge import StepError
@@ -13,7 +13,7 @@ from operate.adopt.hypervisors import NUMVFS
 from operate.client import Juju, mapping
 from operate.computes import Place
 from operate.fleet import lost_agents, own_units
-from operate.together import side_by_side
+from operate.together import all_of
 
 DRIVER, FIRMWARE, QOS, FABRIC = "sriov-switchdev", "nic-firmware", "roce-qos", "cumulus-fabric"
 CHASSIS = "ovn-chassis"
@@ -21,8 +21,6 @@ NOBODY = "none:0"
 """The value of sriov-numvfs with which ovn-chassis creates no VF."""
 HAD = "# flash had "
 """How the line of `backup before=true` begins that has the version before the first burn."""
-Job = TypeVar("Job")
-Result = TypeVar("Result")
 
 
 class App(NamedTuple):
@@ -86,14 +84,14 @@ def observe(juju: Juju) -> Found:
     )
     places = tuple(computes.places(status))
     having = [place for place in places if DRIVER in place.units and place.units[DRIVER] not in lost]
-    found = _each(lambda place: _vfs(juju, place.units[DRIVER]), having)
+    found = all_of(lambda place: _vfs(juju, place.units[DRIVER]), having, "units asked")
     vfs = {place.machine: ports for place, ports in zip(having, found) if ports}
     bare = tuple(each.host for each in having if each.machine in vfs and CHASSIS not in each.units)
     answering = [
         unit for name, each in units.items() if charms[name] == FIRMWARE for unit in each if unit not in lost
     ]
     beside = {place.units[FIRMWARE]: place for place in places if FIRMWARE in place.units}
-    firmware = _each(lambda unit: _firmware(juju, unit, beside.get(unit)), answering)
+    firmware = all_of(lambda unit: _firmware(juju, unit, beside.get(unit)), answering, "units asked")
     return Found(apps, tuple(_chassis(juju, places, vfs)), bare, tuple(firmware), places)
 
 
@@ -102,26 +100,17 @@ def of_place(juju: Juju, place: Place) -> Firmware | None:
     return _firmware(juju, place.units[FIRMWARE], place) if FIRMWARE in place.units else None
 
 
-def _each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
-    done = list[Result]()
-    for each in side_by_side(work, jobs, "units asked"):
-        if isinstance(each, StepError):
-            raise each
-        done.append(each)
-    return done
-
-
 def _vfs(juju: Juju, unit: str) -> dict[str, int]:
     """The VFs that sriov-switchdev keeps on a host, by port."""
     said = juju.results(unit, "list-devices", "format=json")
     try:
         rows: list[dict[str, str]] = json.loads(str(said["devices"]))
         kept = [row for row in rows if row["wanted"] != "not selected"]
-        every = {row["port"] if row["netdev"] == "-" else row["netdev"]: int(row["vfs"]) for row in kept}
+        found = {row["port"] if row["netdev"] == "-" else row["netdev"]: int(row["vfs"]) for row in kept}
     except (ValueError, TypeError, KeyError, RecursionError):
         more = f"juju run {unit} list-devices"
         raise StepError(f"the devices of {unit} cannot be read", more) from None
-    return {port: count for port, count in every.items() if count}
+    return {port: count for port, count in found.items() if count}
 
 
 def _chassis(juju: Juju, places: Sequence[Place], vfs: Mapping[str, dict[str, int]]) -> Iterator[Chassis]:
