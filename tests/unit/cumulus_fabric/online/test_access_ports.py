@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A port becomes an access port, or another network's: what goes, who loses it, what others have there."""
+"""Access ports: the networks that a port loses, the hosts that had them, and settings of others on it."""
 
 from collections.abc import Iterator
 from copy import deepcopy

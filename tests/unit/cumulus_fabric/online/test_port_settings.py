@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of a port's own properties: what it costs, who loses a leg, and what is read back."""
+"""Changed properties of ports: their cost, the hosts that lose a leg, and the values that are read back."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
