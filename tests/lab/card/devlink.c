@@ -167,17 +167,24 @@ enum {
 	VCX_PARAM_MULTIPORT,
 };
 
-/* What a parameter's set takes differs between kernels. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
-#define VCX_PARAM_SET(name) \
+/* What a parameter's get and set take differs between kernels: 6.10 gave set an extack, 6.19 get. */
+#define VCX_PARAM_OLD(name) \
 	static int name(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx)
-#else
-#define VCX_PARAM_SET(name) \
+#define VCX_PARAM_NEW(name) \
 	static int name(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx, \
 			struct netlink_ext_ack *extack)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define VCX_PARAM_SET VCX_PARAM_OLD
+#else
+#define VCX_PARAM_SET VCX_PARAM_NEW
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+#define VCX_PARAM_GET VCX_PARAM_OLD
+#else
+#define VCX_PARAM_GET VCX_PARAM_NEW
 #endif
 
-static int vcx_steering_get(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx)
+VCX_PARAM_GET(vcx_steering_get)
 {
 	strscpy(ctx->val.vstr, vcx_devlink_port(devlink)->smfs ? "smfs" : "dmfs",
 		sizeof(ctx->val.vstr));
@@ -208,7 +215,7 @@ static int vcx_steering_validate(struct devlink *devlink, u32 id, union devlink_
 	return 0;
 }
 
-static int vcx_metadata_get(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx)
+VCX_PARAM_GET(vcx_metadata_get)
 {
 	ctx->val.vbool = vcx_devlink_port(devlink)->metadata;
 	return 0;
@@ -232,7 +239,7 @@ static int vcx_metadata_validate(struct devlink *devlink, u32 id, union devlink_
 
 /* esw_multiport came with 6.3: mlx5_eswitch_params of 6.8 and 6.12, eswitch.c. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-static int vcx_multiport_get(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx)
+VCX_PARAM_GET(vcx_multiport_get)
 {
 	ctx->val.vbool = READ_ONCE(vcx_devlink_port(devlink)->card->lag.mode) == VCX_LAG_MPESW;
 	return 0;

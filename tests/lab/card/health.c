@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Devlink's health reporters, as health.c, diag/reporter_vnic.c and
- * en/reporter_{tx,rx}.c of 6.1 to 6.12 have them: fw, fw_fatal and, since 6.4, vnic
+ * en/reporter_{tx,rx}.c of 6.1 to 7.0 have them: fw, fw_fatal and, since 6.4, vnic
  * of the device; tx and rx of the uplink's port, in legacy mode only
  * (mlx5e_nic_init(); the uplink's profile of switchdev mode has none).
  */
@@ -72,16 +72,31 @@ static int vcx_diagnose_vnic(struct devlink_health_reporter *reporter, struct de
 	return 0;
 }
 
-/* Periods without a second recovery: MLX5_FW_REPORTER_PF_GRACEFUL_PERIOD … */
-static const struct {
+/* Since 6.18 the period without a second recovery is among a reporter's operations. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+struct vcx_reporter_kind {
 	struct devlink_health_reporter_ops ops;
 	u64 graceful_ms;
-} reporters[] = {
-	[VCX_VNIC] = { { .name = "vnic", .diagnose = vcx_diagnose_vnic }, 0 },
-	[VCX_FW] = { { .name = "fw" }, 0 },
-	[VCX_FATAL] = { { .name = "fw_fatal", .recover = vcx_recover_fatal }, 60000 },
-	[VCX_TX] = { { .name = "tx", .recover = vcx_recover_queue }, 500 },
-	[VCX_RX] = { { .name = "rx", .recover = vcx_recover_queue }, 500 },
+};
+
+#define VCX_REPORTER(ms, ...) { { __VA_ARGS__ }, (ms) }
+#define VCX_REPORTED(reporter) &(reporter).ops, (reporter).graceful_ms
+#else
+struct vcx_reporter_kind {
+	struct devlink_health_reporter_ops ops;
+};
+
+#define VCX_REPORTER(ms, ...) { { __VA_ARGS__, .default_graceful_period = (ms) } }
+#define VCX_REPORTED(reporter) &(reporter).ops
+#endif
+
+/* Their periods are MLX5_FW_REPORTER_PF_GRACEFUL_PERIOD … */
+static const struct vcx_reporter_kind reporters[] = {
+	[VCX_VNIC] = VCX_REPORTER(0, .name = "vnic", .diagnose = vcx_diagnose_vnic),
+	[VCX_FW] = VCX_REPORTER(0, .name = "fw"),
+	[VCX_FATAL] = VCX_REPORTER(60000, .name = "fw_fatal", .recover = vcx_recover_fatal),
+	[VCX_TX] = VCX_REPORTER(500, .name = "tx", .recover = vcx_recover_queue),
+	[VCX_RX] = VCX_REPORTER(500, .name = "rx", .recover = vcx_recover_queue),
 };
 
 /* mlx5 does without a reporter that cannot be made, too. */
@@ -96,8 +111,8 @@ void vcx_reporters_create(struct vcx_port *port)
 	int i;
 
 	for (i = vcx_since_6_4() ? VCX_VNIC : VCX_FW; i <= VCX_FATAL; i++) {
-		made = devlink_health_reporter_create(port->devlink, &reporters[i].ops,
-						      reporters[i].graceful_ms, port);
+		made = devlink_health_reporter_create(port->devlink, VCX_REPORTED(reporters[i]),
+						      port);
 		vcx_reporter_set(port, i, made);
 	}
 }
@@ -122,8 +137,8 @@ void vcx_port_reporters_create(struct vcx_port *port)
 	for (i = VCX_TX; i <= VCX_RX; i++) {
 		if (port->reporter[i])
 			continue;
-		made = devl_port_health_reporter_create(&nd->dl_port, &reporters[i].ops,
-							reporters[i].graceful_ms, port);
+		made = devl_port_health_reporter_create(&nd->dl_port,
+							VCX_REPORTED(reporters[i]), port);
 		vcx_reporter_set(port, i, made);
 	}
 }
