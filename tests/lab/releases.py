@@ -88,6 +88,10 @@ RELEASES = {
             _ubuntu_kernel("linux-image-generic", "noble-updates", "gcc"), ("zstd",),
         ),
         Release(
+            "noble-7.0", "Ubuntu 24.04 with kernel 7.0", "noble", "3.12", 255, (7, 0),
+            _ubuntu_kernel("linux-image-generic-hwe-24.04", "noble-updates", "gcc"), ("zstd",),
+        ),
+        Release(
             "trixie", "Debian 13", "trixie", "3.13", 257, (6, 12),
             ("linux-image-amd64", "linux-headers-amd64"), ("frr", "lldpd"), ubuntu=False,
         ),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ubuntu 22.04 changes from kernel 5.15 to the HWE kernel 6.8 below the charm, as unattended-upgrades does.
+"""Ubuntu changes from its first kernel to its HWE kernel below the charm, as unattended-upgrades does.
 
-The new kernel's driver answers other things: modes of ports without VFs, VF-LAG in debugfs.
+The new kernel's driver answers other things: on 22.04 modes of ports without VFs, and VF-LAG in debugfs.
 """
 
 from collections.abc import Iterator
@@ -9,24 +9,31 @@ from collections.abc import Iterator
 import pytest
 from functional.sriov_switchdev.node import CONFIG, OFFLOADING, VFS, Node, is_converged, nic
 from lab.guest import Guest
+from lab.releases import RELEASES
 
 pytestmark = pytest.mark.thorough
 
 
-@pytest.fixture(scope="module")
-def upgraded() -> Iterator[tuple[Node, str]]:
+@pytest.fixture(scope="module", params=[("jammy-5.15", "jammy"), ("noble", "noble-7.0")], ids=" to ".join)
+def upgraded(request: pytest.FixtureRequest) -> Iterator[tuple[Node, str]]:
     """A node that converged on the old kernel, after the first boot of the new one; and its old state."""
-    with Guest("jammy-5.15", newer="jammy") as guest:
+    old, new = request.param
+    with Guest(old, newer=new) as guest:
         guest.run(OFFLOADING)
         node = Node(guest, guest.unit("sriov-switchdev", config=CONFIG))
         node.unit.start()
         node.reboot()
-        assert guest.run("uname -r").stdout.startswith("5.15.")
+        assert running(guest) == RELEASES[old].linux
         before = node.state()
         guest.upgrade_kernel()
         guest.reboot()
-        assert guest.run("uname -r").stdout.startswith("6.8.")
+        assert running(guest) == RELEASES[new].linux
         yield node, before
+
+
+def running(guest: Guest) -> tuple[int, ...]:
+    """The version of the kernel that runs, without its patches."""
+    return tuple(map(int, guest.run("uname -r").stdout.split(".")[:2]))
 
 
 def test_the_boot_units_converge_the_node_before_any_hook(upgraded: tuple[Node, str]) -> None:
