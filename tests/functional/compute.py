@@ -18,7 +18,7 @@ from lab.cloud import configuration, node, root, translate
 from lab.cloud.addresses import CONTROLLER, SOUTHBOUND
 from lab.cloud.cloud import Cloud
 from lab.guest import Guest
-from lab.image import named
+from lab.image import chosen
 
 NAME, ADDRESS, CARD = "node-1", "192.168.25.61", "52:54:00:77:02:00"
 PF, OTHER = "enp59s0f0np0", "enp59s0f1np1"
@@ -190,7 +190,7 @@ def site(
         cloud = Cloud(far[0])
         cloud.prepare()
         disk = root.disk(root.root())
-        made = Guest(named(), nics=near, memory=node.MEMORY, disks=[disk], with_iommu=with_iommu)
+        made = Guest(chosen()[0], nics=near, memory=node.MEMORY, disks=[disk], with_iommu=with_iommu)
         with made as guest, cloud:
             converge(guest)
             found = Site(cloud, guest, kinds, driver)

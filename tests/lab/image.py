@@ -129,7 +129,7 @@ def choose() -> list[str]:
 
 
 def named() -> str:
-    """The release of the rack's nodes and of a recording: the first of LAB_RELEASES, or Debian."""
+    """The release of a recording: the first of LAB_RELEASES, or Debian."""
     return next(iter(_asked()), OTHERWISE)
 
 

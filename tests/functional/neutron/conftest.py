@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from lab.image import named
+from lab.image import chosen
 from lab.neutron import install
 from lab.neutron.region import IDENTITY, OTHER, RealNeutron
 from lab.neutron.services import Services
@@ -13,8 +13,8 @@ from lab.openstack.operator import NODES, world_in
 from lab.releases import RELEASES
 
 SOURCES = [install.released]
-"""Of Neutron and Nova: PyPI always, and at night Ubuntu's packages where LAB_RELEASES names an Ubuntu."""
-if RELEASES[named()].ubuntu:
+"""Of Neutron and Nova: PyPI always, and at night Ubuntu's packages where guests run Ubuntu."""
+if RELEASES[chosen()[0]].ubuntu:
     SOURCES.append(pytest.param(install.packaged, marks=pytest.mark.thorough))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lab.host import HostError
-from lab.image import named
+from lab.image import chosen
 from lab.releases import RELEASES, Release
 
 _COMMON = (
@@ -82,13 +82,13 @@ OPENSTACKS = {
 
 
 def taken() -> tuple[Release, OpenStack]:
-    """The first release of LAB_RELEASES, as for the nodes, and its OpenStack.
+    """The release that guests run, and its OpenStack.
 
     Raises:
         HostError: no control plane is known for it.
 
     """
-    name = named()
+    name = chosen()[0]
     release = RELEASES.get(name)
     if release is None or release.suite not in OPENSTACKS:
         known = ", ".join(each.name for each in RELEASES.values() if each.suite in OPENSTACKS)

@@ -13,7 +13,7 @@ from lab.cable import Nic
 from lab.cloud import node, root
 from lab.cloud.cloud import Cloud
 from lab.guest import Guest, GuestError
-from lab.image import image, named
+from lab.image import choose, image
 from lab.rack import layout, ovn
 from lab.rack.controller import Controller
 from lab.rack.deployment import Application, Deployment
@@ -86,7 +86,7 @@ def rack(deployment: Deployment, spare: int = 0, *, cloud: bool = False) -> Iter
     """
     # Not in the machines' threads: Ctrl-C would end one thread's build there, and the next begin it anew.
     image(SWITCHES)
-    release = named()
+    release = choose()[0]
     accelerator(image(release))
     more: dict[str, Any] = {}
     if cloud:

@@ -7,6 +7,7 @@ from itertools import takewhile
 
 import pytest
 from lab import host, image
+from lab.cloud.cloud import Cloud
 from lab.releases import RELEASES, UBUNTU_KEY
 
 
@@ -58,12 +59,14 @@ def test_guests_run_jammy_where_ubuntus_archive_answers_and_later_without_it(arc
     assert "Guests run" not in capsys.readouterr().out
     archive()
     assert image.chosen() == image.choose() == ["jammy"]
+    assert Cloud().openstack.version == "Yoga"
 
 
 def test_without_ubuntus_archive_guests_run_debian_and_one_line_says_so(archive, capsys) -> None:
     assert image.choose() == image.chosen() == ["trixie"]
     why = "Ubuntu 22.04 with kernel 6.8 could not be installed (E: apt-get update failed)"
     assert capsys.readouterr().out.splitlines()[-1] == f"Guests run Debian 13: {why}."
+    assert Cloud().openstack.version == "2025.1"
 
 
 def test_what_lab_releases_names_is_run_without_asking_for_anything_else(archive, monkeypatch) -> None:
