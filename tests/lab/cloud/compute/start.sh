@@ -31,6 +31,11 @@ cgroup_controllers = []
 remember_owner = 0
 hugetlbfs_mount = "/dev/hugepages"
 END
+# Ubuntu's package libvirt-daemon-system, without which libvirt runs here, would make them. The driver looks for them
+# although qemu.conf names root, and libvirtd ends where they are missing.
+grep -q ^libvirt-qemu: "$root/etc/passwd" ||
+    chroot "$root" useradd --system --no-create-home --shell /usr/sbin/nologin libvirt-qemu
+grep -q ^kvm: "$root/etc/group" || chroot "$root" groupadd --system kvm
 # The netdev of a VF with a server's address keeps the kernel's name: it is about to move to a namespace.
 mkdir -p /run/udev/rules.d
 echo 'SUBSYSTEM=="net", ACTION=="add", ATTR{address}=="fa:16:3e:*", NAME="$kernel"' >/run/udev/rules.d/79-lab-servers.rules
@@ -47,8 +52,9 @@ run() {
 modprobe vfio-pci # the chroot has no modprobe
 run virtlogd virtlogd
 run libvirtd libvirtd
-until [ -S /run/libvirt/libvirt-sock ]; do
-    systemctl -q is-active libvirtd || { tail -20 /var/log/cloud/libvirtd.log >&2; exit 1; }
+# Its socket is there before its drivers are.
+until chroot "$root" virsh -q uri >/dev/null 2>&1; do
+    systemctl -q is-active libvirtd || { journalctl -q --no-pager -o cat -u libvirtd -n 20 >&2; exit 1; }
     sleep 0.5
 done
 run nova-compute python3 -m nova.virt.lab.launch --config-file /etc/nova/nova.conf
