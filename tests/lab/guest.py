@@ -316,13 +316,16 @@ class Guest:
         self._power_off()
         self._start(cold=True, snapshot=name)
 
+    def further_disk(self, number: int) -> str:
+        """The device of one of ``disks``; the root's disk and the code's come before them."""
+        return f"/dev/vd{chr(ord('c') + number)}"
+
     def upgrade_kernel(self) -> None:
         """Install the newer release's kernel beside the present one, as apt does; the next boots have it.
 
         Its modules, with the virtual card's, come from that release's image. The rest of the system stays.
         """
-        letter = chr(ord("c") + len(self._disks) - 1)  # after the root's disk and the code's
-        self.run(f"mount -o ro,noload /dev/vd{letter} /mnt")
+        self.run(f"mount -o ro,noload {self.further_disk(len(self._disks) - 1)} /mnt")
         self.run("cp -a /mnt/usr/lib/modules/. /usr/lib/modules/ && umount /mnt && sync", timeout=600)
         self._upgraded = True
 

@@ -97,7 +97,8 @@ def rack(deployment: Deployment, spare: int = 0, *, cloud: bool = False) -> Iter
             Guest(release, nics=nics, setup=layout.node_setup(number, cloud=cloud), **more)
             for number, nics in enumerate(nodes)
         ]
-        switches = Guest(SWITCHES, nics=fabric, setup=layout.fabric_setup(cloud=cloud))
+        other = [] if release == SWITCHES else [image(release).disk]
+        switches = Guest(SWITCHES, nics=fabric, setup=layout.fabric_setup(cloud=cloud), disks=other)
         yield from _rack(
             deployment, len(deployment.nodes) - spare, switches, guests, next(iter(control), None)
         )
@@ -166,7 +167,9 @@ def deploy(rack: Rack) -> None:
     for name in rack.nodes:
         deploy_node(rack, name)
     certificate = floor.each("the switches answer", {layout.FABRIC: _switches})[layout.FABRIC]
-    floor.machines[layout.FABRIC].queue.append(Job("OVN's databases start", ovn.central))
+    fabric, node = floor.machines[layout.FABRIC].guest, floor.machines[next(iter(rack.nodes))].guest
+    start = ovn.central if fabric.release is node.release else ovn.central_of_nodes
+    floor.machines[layout.FABRIC].queue.append(Job("OVN's databases start", start))
     for name, unit in controller.planned.items():
         if unit.machine.name == layout.FABRIC:
             controller.deploy(name, secrets=_site(unit.app, certificate))

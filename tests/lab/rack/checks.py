@@ -102,6 +102,9 @@ def overlay(rack: Rack) -> Iterator[Check]:
         "instances",
         {name: lambda guest, n=number: ovn.instance(guest, n) for name, number in rack.nodes.items()},
     )
+    northd = version(rack.on(layout.FABRIC, "ovn-appctl -t ovn-northd version"))
+    for name, said in rack.on_nodes("ovn-appctl -t ovn-controller version").items():
+        yield equal("overlay", f"{name} OVN, as the databases' northd", northd, version(said))
     pairs = [(one, other) for one in names for other in names if one != other]
     for one, other in pairs:
         address = ovn.address(rack.nodes[other])
@@ -121,6 +124,12 @@ def overlay(rack: Rack) -> Iterator[Check]:
             out, back = geneve(rack.on(name, OFFLOADED))
             subject = f"{name} Geneve flows in the NIC, out and in"
             yield Check("offload", subject, "at least 1 and 1", f"{out} and {back}", bool(out and back))
+
+
+def version(said: str) -> str:
+    """Of `ovn-northd 24.03.8` or `ovn-controller 24.03.8`: the version."""
+    words = said.split()
+    return words[1] if len(words) > 1 else said.strip() or "none"
 
 
 def geneve(flows: str) -> tuple[int, int]:

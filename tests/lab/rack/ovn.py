@@ -19,6 +19,28 @@ AT_CONTROLLER = f"ip netns exec {layout.CENTRAL}"
 """Before a command that runs at the controller's address."""
 
 
+ROOT = "/opt/central"
+"""In the fabric's guest: the system of the nodes' release."""
+
+
+def central_of_nodes(guest: Guest) -> None:
+    """:func:`central` with the OVN of the nodes' release, whose image is the guest's further disk.
+
+    An ovn-controller leaves out those flows of a newer northd that it cannot parse: with 24.03 below 25.03
+    the commits of tracked connections, whose answers were then dropped.
+    """
+    guest.run(
+        f"""set -e
+mkdir -p /run/central/image /run/central/upper /run/central/work {ROOT}
+mount -o ro,noload {guest.further_disk(0)} /run/central/image
+over=lowerdir=/run/central/image,upperdir=/run/central/upper,workdir=/run/central/work
+mount -t overlay -o $over overlay {ROOT}
+for name in dev proc sys run; do mount --rbind /$name {ROOT}/$name; done
+"""
+    )
+    central(guest, f"{AT_CONTROLLER} chroot {ROOT}")
+
+
 def central(guest: Guest, inside: str = AT_CONTROLLER) -> None:
     """Databases and northd at the controller's address, or at the guest's own, without TLS."""
     insecure = "--db-nb-create-insecure-remote=yes --db-sb-create-insecure-remote=yes"
