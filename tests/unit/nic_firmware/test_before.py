@@ -168,3 +168,20 @@ def test_what_is_kept_is_the_same_text_that_backup_prints(node: Node) -> None:
     lines = [line for line in kept(node).splitlines() if "=" in line]
     assert {*lines} <= {*first.splitlines()}
     assert json.loads(node.host.files.read(before.PATH))["version"] == 1
+
+
+@pytest.mark.parametrize("profile", ["ovn-offload", ""], ids=["another stays", "none stays"])
+def test_a_profile_that_is_left_out_keeps_its_values_also_over_a_boot(node: Node, profile: str) -> None:
+    node.converge(profile="ovn-offload,throughput")
+    assert node.next_boot("MAX_ACC_OUT_READ") == 44
+    assert node.configure(profile=profile).emit().name == "active"
+    assert node.mst() == []
+    node.boot()
+    node.emit("update_status")
+    assert node.mst() == []
+    assert {name: node.next_boot(name) for name in (*DECLARED, "MAX_ACC_OUT_READ")} == {
+        **DECLARED,
+        "MAX_ACC_OUT_READ": 44,
+    }
+    assert node.action("verify")["verified"] == "true"
+    assert "ADVANCED_PCI_SETTINGS=0\n" in kept(node)  # what the operator sets to have it as before
