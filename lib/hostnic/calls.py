@@ -79,6 +79,7 @@ _METHODS: Mapping[Callable[..., object], Call] = {
     Links.rdma: Call("rdma_links", False),
     Links.set_master: Call("set_master", True, _master),
     Links.set_up: Call("set_up", True, _up),
+    Links.await_change: Call("await_change", False),
     Ethtool.hw_tc_offload: Call("hw_tc_offload", False),
     Ethtool.set_hw_tc_offload: Call("set_hw_tc_offload", True, _on),
     Ethtool.pause: Call("pause", False),

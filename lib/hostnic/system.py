@@ -201,6 +201,9 @@ class Links(Protocol):
     def set_up(self, link: str, up: bool) -> None:
         """``ip link set dev LINK up``, or ``down``."""
 
+    def await_change(self) -> None:
+        """``ip monitor link``: until a netdev has changed since the last call; the first one only begins."""
+
 
 class Ethtool(Protocol):
     """Features, flow control and queues of netdevs: ethtool netlink."""

@@ -34,6 +34,7 @@ QUESTIONS = {
     "QoS policy": "how-to/change-a-running-cloud",
     "card model whitelist": "how-to/replace-a-card",
     "kernel hwe": "how-to/prepare-a-node",
+    "link of VF cable": "how-to/follow-the-uplink",
     "firewall": "reference/connections",
     "ports accounts": "reference/connections",
     "rollback": "reference/generated/cumulus-fabric",

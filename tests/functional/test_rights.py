@@ -26,7 +26,12 @@ SINCE_244 = (
 """The additions of systemd 244 to 247 to the table; nothing was added from 247 to 252."""
 
 CHARMS = {
-    "sriov-switchdev": {"num-vfs": 2, "reboot-policy": "always", "reboot-settle": 0},
+    "sriov-switchdev": {
+        "num-vfs": 2,
+        "reboot-policy": "always",
+        "reboot-settle": 0,
+        "follow-uplink": True,
+    },
     "roce-qos": {},
     "nic-firmware": {"profile": "gpudirect"},
 }
@@ -77,7 +82,7 @@ def exposures(node: Guest, *arguments: str) -> dict[str, float]:
 def test_each_service_is_exposed_as_security_says_and_no_more_than_the_limit(node: Guest) -> None:
     found = exposures(node)
     print("\n".join(f"{value:4} {name}" for name, value in found.items()))
-    assert len(found) == 13 + len(TRANSIENT)
+    assert len(found) == 14 + len(TRANSIENT)
     assert max(found.values()) <= MOST, found
     shown = {unit: told()[name_of(unit)].exposure for unit in found}
     assert found == pytest.approx(shown, abs=ROUNDED)

@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 import ops
 import record
-from boot.files import removal
+from boot.files import FOLLOW, removal
 from charmkit import packages
 from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output
@@ -25,6 +25,8 @@ from converge import Finding, Plan, unfinished, words
 from converge.execute import Outcome, execute
 from exporter.facts import Flows
 from hostnic import version
+from hostnic.boot import units
+from hostnic.boot.installed import REMOVED
 from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.handover import Handover
 from hostnic.system import System
@@ -114,7 +116,12 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
             again = ", its timer tries again" if record.armed(self.system) else ""
             problems += [f"an unconfirmed live change is not undone{again}: {problem}" for problem in left]
         observed = observe(self.system)
-        outcome = execute(removal(observed.installed, observed.armed), self.system)
+        plan = removal(observed.installed, observed.armed)
+        if observed.installed.files.get(units.path(FOLLOW)) is not None:
+            from boot import follow  # before the directory of its record goes
+
+            plan = Plan((*follow.removal(observed.installed, REMOVED), *plan.steps))
+        outcome = execute(plan, self.system)
         if outcome.finding:
             problems.append(outcome.finding.sentence())
         return Removed("removed; the NIC's VFs vanish at the next boot of this host", problems)

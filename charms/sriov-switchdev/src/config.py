@@ -20,6 +20,7 @@ class Options(RebootOptions):
     vf_lag: str = option("auto", choices=("auto", "required", "disabled"))
     steering_mode: str = option("keep", choices=("keep", "smfs", "dmfs"))
     uplink_queues: int = option(0, minimum=0, maximum=MAX_QUEUES)
+    follow_uplink: bool = option(False)
     allow_live: bool = option(False)
 
     def __post_init__(self) -> None:

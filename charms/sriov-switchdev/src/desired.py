@@ -55,6 +55,7 @@ class Desired(NamedTuple):
     # Ports that no boot waits for, though each has its turn once it is there: they were missing at a whole
     # boot, or another declared port has their PCI address now
     absent: tuple[WantedPort, ...] = ()
+    follow_uplink: bool = False  # VFs have no carrier while their bond, or their port without one, has none
 
     @property
     def everything(self) -> tuple[WantedPort, ...]:
@@ -81,8 +82,9 @@ class Desired(NamedTuple):
         """The text of the file at ``PATH``, which bootfile.py reads."""
         content: dict[str, object] = {**self._asdict(), "version": VERSION}
         content |= {"ports": _plain(self.ports), "absent": _plain(self.absent)}
-        if not self.absent:
-            del content["absent"]
+        for name in ("absent", "follow_uplink"):
+            if not content[name]:
+                del content[name]
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
     @property

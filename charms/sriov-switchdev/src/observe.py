@@ -31,7 +31,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
     """Read the host. ``judged`` is what others' files set, where that is known already."""
     host = discover.observe(system)
     findings = list(host.findings)
-    kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
+    kept = installed.look(system, files.COPY, files.MAY_BE, (*files.UNITS, files.FOLLOW))
     previous = located(_previous(kept.files[desired.PATH], findings), host)
     bonds, by_old_name = _declared_bonds(system, host, previous)
     writers, unclear = judged or _second_writers(system, host.pfs)
@@ -46,6 +46,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         undone=unseen.undone(system, host.pfs, boot),
         live=record.read_live(system),
         armed=record.armed(system),
+        follower=record.read_follower(system),
         converged=converged,
         alone=driver_reload.alone(system, host, converged),
         declared_bonds=bonds,

@@ -145,6 +145,13 @@ class LiveRecord(NamedTuple):
     undone: str = ""  # why the last one was undone; empty when none was
 
 
+class Follower(NamedTuple):
+    """The note of the service that has representors follow their uplinks."""
+
+    stamp: str  # of the boot copy whose code it runs
+    lowered: Mapping[int, str] = {}  # the netdevs that it has set down: their names by their indexes
+
+
 class PortState(NamedTuple):
     """One port as it was before the change."""
 
@@ -170,6 +177,7 @@ class Observed(NamedTuple):
     undone: Mapping[str, str] = {}
     live: LiveRecord = LiveRecord()  # what live changes did
     armed: bool = False  # a live change waits for its confirmation
+    follower: Follower | None = None  # the service that follows uplinks; None while it does not run
     # Slots of the NICs whose VFs and eswitch modes were as declared in this boot
     converged: frozenset[str] = frozenset()
     # BDF to bond as networkd is configured; read only while a port is out of its bond

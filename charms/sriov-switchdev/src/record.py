@@ -11,7 +11,17 @@ from converge.document import plain
 from hostnic.devices import pci
 from hostnic.ops.files import write_own
 from hostnic.system import UNREADABLE, HostStep, System, if_told, read_own
-from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, PortRecord, State, Vfs
+from observed import (
+    BootFailure,
+    BootRecord,
+    Follower,
+    LiveRecord,
+    Phase,
+    PhaseRecord,
+    PortRecord,
+    State,
+    Vfs,
+)
 
 DIRECTORY = "/run/ovn-offload/sriov-switchdev"
 BOOT = f"{DIRECTORY}/boot.json"
@@ -20,6 +30,8 @@ PREVIOUS = f"{DIRECTORY}/previous.json"
 """The state before a live change that waits for its confirmation."""
 CONVERGED = f"{DIRECTORY}/converged.json"
 """The NICs that were as declared in this boot. Until it exists, udev starts nothing for a port."""
+FOLLOWER = f"{DIRECTORY}/follower.json"
+"""What the service that follows uplinks notes; it exists while the service runs, or was killed."""
 VERSION = 1
 
 
@@ -193,6 +205,30 @@ def count_live_failure(system: System, target: str, undone: str = "") -> None:
     before = read_live(system)
     failures = before.failures + 1 if before.target == target else 1
     _install(system, LIVE, LiveRecord(target, failures, undone)._asdict(), _live)
+
+
+def read_follower(system: System) -> Follower | None:
+    """The note of the service that follows uplinks; None without one, or if it cannot be read."""
+    try:
+        return _follower(read_own(system, FOLLOWER))
+    except UNREADABLE:
+        return None
+
+
+def _follower(text: str) -> Follower:
+    raw = cast("dict[str, Any]", json.loads(text))
+    return Follower(str(raw["stamp"]), {int(index): str(name) for index, name in raw["lowered"].items()})
+
+
+def write_follower(system: System, follower: Follower) -> None:
+    """Note what the service is about to do."""
+    _install(system, FOLLOWER, follower._asdict(), _follower)
+
+
+def forget_follower(system: System) -> None:
+    """Note that it runs no more, and that nothing of it is left."""
+    if system.files.exists(FOLLOWER):
+        system.files.remove(FOLLOWER)
 
 
 def _install(system: System, path: str, content: dict[str, Any], read: Callable[[str], object]) -> None:

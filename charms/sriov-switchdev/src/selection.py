@@ -69,7 +69,8 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     there = tuple(port for port in ports if port.bdf not in missed)
     absent = (*(port for port in ports if port.bdf in missed), *displaced)
     steering = None if options.steering_mode == "keep" else options.steering_mode
-    wanted = Desired(there, steering, options.vf_lag == "required", options.uplink_queues, absent)
+    required, queues = options.vf_lag == "required", options.uplink_queues
+    wanted = Desired(there, steering, required, queues, absent, options.follow_uplink)
     gone_names = {name for port in gone for name in _names(port)}
     unknown = [name for name in choice.absent if name not in gone_names]
     return wanted, (

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from boot import budget, driver_reload
-from boot.files import RESTORE, install_steps
+from boot.files import FOLLOW, RESTORE, install_steps
 from config import Options
 from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
 from exporter import facts
 from hostnic import handover
+from hostnic.boot import units
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
 from nic.chain import Way
@@ -191,4 +192,15 @@ def plan_host(
             notes.append(Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot, bdfs)))
     install = tuple(install_steps(wanted, observed.installed))
     held = tuple(item for way in ways for item in way.waiting)
-    return Planned(ways, Plan((*install, *steps, *start, *notes), held, none.findings), install)
+    at_last = (*notes, *_follow(wanted, observed))
+    return Planned(ways, Plan((*install, *steps, *start, *at_last), held, none.findings), install)
+
+
+def _follow(wanted: Desired, observed: Observed) -> list[HostStep]:
+    """The steps that start or end the service that follows uplinks."""
+    found = observed.installed
+    if not (wanted.follow_uplink or FOLLOW in found.enabled or found.files.get(units.path(FOLLOW))):
+        return []
+    from boot import follow  # only with its option, or after it
+
+    return follow.steps(wanted, found, observed.follower)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from boot.files import FOLLOW
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from converge.finding import RETRIED
@@ -38,6 +39,10 @@ def verify(
     for step in install:
         what = f"to do before the next boot: {step.what}; {step.why}"
         differences.append(Finding(Severity.WAITING, step.key, what, NEXT_HOOK))
+    for step in plan.steps:
+        if step.key == f"{FOLLOW}/started":
+            what = f"to do: {step.what}; {step.why}"
+            differences.append(Finding(Severity.WAITING, FOLLOW, what, NEXT_HOOK))
     for way in ways:
         differences += _of_nic(way, plan.blocked)
     for port in wanted.absent:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hostnic.ops.files import Reader
 
 NONE = "there is none that only root can write"
+REMOVED = "the charm is removed"
 
 
 def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[str]) -> Installed:
@@ -71,7 +72,7 @@ def removal(
     from hostnic.ops.boot import SetEnabled
     from hostnic.ops.files import RemoveFile, RemoveTree
 
-    why = "the charm is removed"
+    why = REMOVED
     gone: list[Step[System]] = [
         Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, SetEnabled(name, False))
         for name in names

@@ -6,6 +6,8 @@ than all the rest of an idle hook. Its codec, ``pyroute2.netlink``, loads in a t
 package's umbrella module is left out, and the exchange of one request is the loop below.
 """
 
+import contextlib
+import errno
 import importlib
 import importlib.util
 import itertools
@@ -14,6 +16,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 import types
 from collections.abc import Iterator
 from functools import lru_cache
@@ -35,6 +38,10 @@ Untyped: TypeAlias = Any
 """An object of pyroute2's, which declares no types."""
 _LOADING = threading.Lock()  # other threads see the empty umbrella module while one loads the codec
 BUFFER = 1 << 17
+LINK_NEWS = 1 << 0
+"""The bit of RTNLGRP_LINK in a socket's groups (linux/rtnetlink.h): each change of a netdev."""
+SETTLE_S = 0.05
+"""Changes come in bursts, one per port of a bond: for so long, later ones are part of the same news."""
 ANSWER_TIME = 60.0
 """Seconds until an answer is given up, unless the caller allows more."""
 
@@ -59,6 +66,36 @@ def _load() -> Untyped:
         return importlib.import_module("pyroute2.netlink")
     finally:
         del sys.modules["pyroute2"]
+
+
+class LinkNews:
+    """Wakes its caller when a netdev has changed; what has, the caller reads by itself."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, ROUTE)
+        self._socket.bind((0, LINK_NEWS))
+
+    def __del__(self) -> None:
+        if "_socket" in self.__dict__:  # there was one to open
+            self._socket.close()
+
+    def wait(self) -> None:
+        """Return once a netdev has changed since the last call.
+
+        Raises OSError if the kernel gives no news any more.
+        """
+        self._take()
+        time.sleep(SETTLE_S)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._take(socket.MSG_DONTWAIT)
+
+    def _take(self, flags: int = 0) -> None:
+        try:
+            self._socket.recv(BUFFER, flags)
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:  # news was lost, so there was some
+                raise
 
 
 class Channel:

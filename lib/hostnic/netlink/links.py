@@ -6,7 +6,7 @@ import struct
 import sys
 from functools import lru_cache
 
-from hostnic.netlink.channel import ACK, DUMP, HEADER, ROUTE, Channel, Untyped, attributes, codec
+from hostnic.netlink.channel import ACK, DUMP, HEADER, ROUTE, Channel, LinkNews, Untyped, attributes, codec
 from hostnic.netlink.measured import Traffic
 from hostnic.system import Link
 
@@ -80,6 +80,7 @@ class LinksClient:
 
     def __init__(self) -> None:
         self._channel = Channel(ROUTE)
+        self._news: LinkNews | None = None
 
     def all(self) -> list[Link]:
         """Every netdev, by index."""
@@ -123,6 +124,13 @@ class LinksClient:
     def set_up(self, link: str, up: bool) -> None:
         """Set ``link`` up or down."""
         self._change(link, flags=IFF_UP if up else 0, change=IFF_UP)
+
+    def await_change(self) -> None:
+        """Wait for news of netdevs; the first call has the kernel keep it from now on."""
+        if self._news is None:
+            self._news = LinkNews()
+        else:
+            self._news.wait()
 
     def _change(self, name: str, attrs: list[tuple[str, int]] | None = None, **fields: int) -> None:
         message = _message()()

@@ -99,6 +99,16 @@ class LinkDoor(_NetdevDoor):
         self.need(link)
         self.network.set_up(link, up)
 
+    def await_change(self) -> None:
+        """What a test has happen meanwhile, one thing per call; then systemd ends the service."""
+        kernel = self.kernel
+        if kernel.process not in kernel.watching:
+            kernel.watching.add(kernel.process)
+        elif kernel.meanwhile:
+            kernel.meanwhile.pop(0)(kernel)
+        else:
+            raise SystemExit
+
 
 class EthtoolDoor(_NetdevDoor):
     """ethtool netlink: a port of a NIC has all of it, other netdevs nothing."""

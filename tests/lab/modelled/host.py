@@ -29,6 +29,7 @@ class FakeHost(FakeKernel):
         answers: output of commands that the model does not know, by argv prefix.
         networkd: it runs, and puts a new netdev into its bond.
         services: what a unit does when it starts, at boot or later, by the unit's name.
+        meanwhile: what happens while a service waits for changes of netdevs; then systemd ends it.
 
     """
 

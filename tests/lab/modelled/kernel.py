@@ -85,6 +85,8 @@ class FakeKernel:
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.faults: list[Fault] = []
         self.services: dict[str, Callable[[Any], object]] = {}
+        self.meanwhile: list[Callable[[Any], object]] = []  # what changes netdevs while a service waits
+        self.watching: set[int] = set()  # processes that wait for it
         self.locks: dict[str, int] = {}
         self.process = self._processes = 0
         self.clock: float = 1000.0
@@ -113,6 +115,7 @@ class FakeKernel:
         self.disk.boot()
         self.locks.clear()
         self.network.down.clear()
+        self.network.raised.clear()
         for nic in self.cards:
             nic.boot()
         self.rdma.power_on()

@@ -60,6 +60,8 @@ class FakeNetwork:
     # Of a netdev, besides the IPv6 link-local one that each has while it is up and in no bond
     addresses: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     down: set[str] = field(default_factory=set[str])
+    # Representors that somebody has set up, such as os-vif; they are down at first
+    raised: set[str] = field(default_factory=set[str])
     unplugged: set[str] = field(default_factory=set[str])
     flaps: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
@@ -117,8 +119,10 @@ class FakeNetwork:
         """``ip link set … up|down``."""
         if up:
             self.down.discard(name)
+            self.raised.add(name)
         else:
             self.down.add(name)
+            self.raised.discard(name)
 
     def set_master(self, name: str, master: str | None, now: float) -> None:
         """``ip link set … master`` and ``nomaster`` (drivers/net/bonding/bond_main.c)."""
@@ -189,9 +193,11 @@ class FakeNetwork:
         stem = _stem(port)
         for vf in port.present(now):
             if port.eswitch_mode == "switchdev" and vf in _represented(port, now):
+                name = f"{stem}_{vf.index}"
+                up = name in self.raised
                 found.append(
                     Link(
-                        f"{stem}_{vf.index}", 0, None, None, 9000, False, None, None, None,
+                        name, 0, None, None, 9000, up, True if up else None, None, None,
                         card.switch_id, f"pf{port.number}vf{vf.index}", port.bdf,
                     )
                 )  # fmt: skip

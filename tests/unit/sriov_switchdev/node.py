@@ -8,7 +8,7 @@ from typing import Any
 import charm
 import ops
 import pytest
-from boot import files, main
+from boot import files, follow, main
 from config import Options
 from converge import Plan
 from hostnic.system import System
@@ -33,8 +33,18 @@ def compute_node(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o644)
     host.disk.install("/proc/1/environ", b"HOME=/\0", 0o400)
     host.answers[("systemd-run",)] = ""
-    host.services = {files.EARLY: main.early, files.BIND: main.bind, files.RESTORE: main.restore}
+    host.services = {
+        files.EARLY: main.early,
+        files.BIND: main.bind,
+        files.RESTORE: main.restore,
+        files.FOLLOW: begin_to_follow,
+    }
     return host
+
+
+def begin_to_follow(host: FakeHost) -> None:
+    """The service's work before it waits for news; tests that have news call the whole of it."""
+    follow.begin(host)
 
 
 def declare_bond(host: FakeHost, bond: str = "bond0") -> None:

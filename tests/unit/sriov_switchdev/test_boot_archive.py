@@ -14,7 +14,7 @@ from hostnic.boot import bootcopy
 @pytest.mark.parametrize("arguments", [[], ["later"], ["early", "bind"]])
 def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(arguments) == 5
-    assert "usage: boot.pyz early|bind|fallback|restore|revert" in capsys.readouterr().err
+    assert "usage: boot.pyz early|bind|fallback|restore|follow|revert" in capsys.readouterr().err
 
 
 LEFT_OUT = ("hostnic/capture/", "hostnic/tuning/")
@@ -34,7 +34,10 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     # The system's Python runs it, with nothing of the charm's environment in reach.
     isolated = [sys.executable, "-I", "-S"]
     done = subprocess.run([*isolated, str(path)], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (5, "usage: boot.pyz early|bind|fallback|restore|revert\n")
+    assert (done.returncode, done.stderr) == (
+        5,
+        "usage: boot.pyz early|bind|fallback|restore|follow|revert\n",
+    )
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
         "from hostnic.machine import Machine; names = [link.name for link in Machine().links.all()]; "

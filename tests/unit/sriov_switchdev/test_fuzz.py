@@ -52,6 +52,7 @@ ACCEPTED = {
     "steering_mode": "smfs",
     "lag_required": True,
     "uplink_queues": 8,
+    "follow_uplink": True,
     "absent": [
         {
             "bdf": "0000:5e:00.0", "netdev": "p1", "num_vfs": 2, "bond": None, "lag": False, "mac": None,

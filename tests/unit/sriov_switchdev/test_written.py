@@ -11,7 +11,7 @@ from hostnic.cpus import MAX_QUEUES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab.modelled import FakeHost
-from observed import BootFailure, PhaseRecord, PortState
+from observed import BootFailure, Follower, PhaseRecord, PortState
 from unit.sriov_switchdev.node import Node
 
 bdfs = st.from_regex(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", fullmatch=True)
@@ -36,6 +36,7 @@ wanted = st.builds(
     steering_mode=st.sampled_from([None, "smfs", "dmfs"]),
     lag_required=st.booleans(),
     uplink_queues=st.integers(0, MAX_QUEUES),
+    follow_uplink=st.booleans(),
 )
 
 
@@ -43,6 +44,13 @@ wanted = st.builds(
 @given(wanted)
 def test_the_desired_state(found: Desired) -> None:
     assert bootfile.from_json(found.to_json()) == found
+
+
+@given(st.text(), st.dictionaries(st.integers(1), names, max_size=3))
+def test_the_note_of_the_service_that_follows_uplinks(stamp: str, lowered: dict[int, str]) -> None:
+    host = FakeHost()
+    record.write_follower(host, Follower(stamp, lowered))
+    assert record.read_follower(host) == Follower(stamp, lowered)
 
 
 failures = st.builds(BootFailure, st.text(), st.text(), st.text())

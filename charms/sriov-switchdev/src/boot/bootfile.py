@@ -29,7 +29,8 @@ _OF_HOST: dict[str, Shape[Any]] = {
     "lag_required": Boolean(),
     "uplink_queues": Integer(0, MAX_QUEUES, "a number of queues"),
 }
-_DESIRED = JsonRecord(Desired, {**_OF_HOST, "absent": _PORTS}, required=tuple(_OF_HOST))
+_HOST_MAY: dict[str, Shape[Any]] = {"absent": _PORTS, "follow_uplink": Boolean()}
+_DESIRED = JsonRecord(Desired, {**_OF_HOST, **_HOST_MAY}, required=tuple(_OF_HOST))
 
 
 def from_json(text: str) -> Desired:

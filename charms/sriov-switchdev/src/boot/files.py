@@ -18,7 +18,7 @@ _BOOT = (
     "boot",
     *(
         f"boot.{name}"
-        for name in ("bootfile", "budget", "driver_reload", "files", "main", "phase", "restore")
+        for name in ("bootfile", "budget", "driver_reload", "files", "follow", "main", "phase", "restore")
     ),
 )
 _NIC = ("nic", "nic.back", "nic.chain", "nic.judge", "nic.places")
@@ -30,6 +30,8 @@ BIND = "ovn-offload-sriov-bind.service"
 RESTORE = "ovn-offload-sriov-restore.service"
 UNITS = (EARLY, BIND)
 """Enabled at boot; udev and hooks start the third."""
+FOLLOW = "ovn-offload-sriov-follow.service"
+"""Only with option `follow-uplink`."""
 
 DISPATCH = "ovn-offload-sriov-switchdev-dispatch.service"
 """Wakes the Juju unit (charmkit.dispatch)."""
@@ -136,6 +138,28 @@ TimeoutStopSec={budget.early_stop(wanted)}
 """
 
 
+def follow_unit() -> str:
+    """The unit that takes the carrier from VFs while their bond has none (follow.py)."""
+    return f"""{_HEADER}
+[Unit]
+Description=Take the carrier from VFs while no frame leaves the host
+{off.CONDITION}
+After=network.target {EARLY} {BIND}
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart={COPY.command} follow
+Restart=always
+RestartSec=1
+# more is a fault: the service begins anew
+MemoryMax=64M
+{sandbox.text(Does.NETLINK)}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 
 
@@ -179,22 +203,27 @@ def wanted_files(wanted: Desired) -> dict[str, str]:
 
     The desired state comes last: units without it do nothing.
     """
+    follow = {units.path(FOLLOW): follow_unit()} if wanted.follow_uplink else {}
     return {
         units.path(EARLY): early_unit(wanted),
         units.path(BIND): bind_unit(wanted),
         units.path(RESTORE): restore_unit(wanted),
+        **follow,
         RULE: rules(wanted),
         desired.PATH: wanted.to_json(),
     }
 
 
 PATHS = (desired.PATH, RULE, units.path(RESTORE), units.path(EARLY), units.path(BIND))
-"""Every small file, in the order of removal."""
+"""Every small file that each host has, in the order of removal."""
+MAY_BE = (*PATHS, units.path(FOLLOW))
+"""Every small file that a host may have."""
 
 
 def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
     """The steps that put on disk what the next boot needs; they disturb nothing that runs."""
-    return installed.steps(found, COPY, wanted_files(wanted), UNITS, desired.PATH, bootfile.from_json)
+    names = (*UNITS, FOLLOW) if wanted.follow_uplink else UNITS
+    return installed.steps(found, COPY, wanted_files(wanted), names, desired.PATH, bootfile.from_json)
 
 
 def removal(found: Installed, armed: bool) -> Plan[System]:

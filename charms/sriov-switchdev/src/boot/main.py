@@ -7,6 +7,7 @@ early     before the network: VFs created unbound, switchdev mode. A NIC on whic
 bind      when the bond has formed: waits for VF-LAG, then binds the VFs, before instances start.
 fallback  if early or restore did not finish (crash, timeout): the same legacy mode with zero VFs.
 restore   the driver of a port was loaded anew while the host runs (restore.py).
+follow    as a service: VFs have no carrier while their bond has none (follow.py).
 revert    an armed live change was not confirmed in time.
 
 The outcome is kept for the charm's status (record.py).
@@ -51,7 +52,14 @@ Phase = Callable[[System], tuple[BootFailure, ...]]
 
 def main(arguments: Sequence[str]) -> int:
     """Run one phase; the exit code is 1 when something went wrong."""
-    phases = {"early": early, "bind": bind, "fallback": fallback, "restore": restore, "revert": revert}
+    phases = {
+        "early": early,
+        "bind": bind,
+        "fallback": fallback,
+        "restore": restore,
+        "follow": follow,
+        "revert": revert,
+    }
     phase = phases.get(arguments[0]) if len(arguments) == 1 else None
     if phase is None:
         print(f"usage: boot.pyz {'|'.join(phases)}", file=sys.stderr)
@@ -175,6 +183,19 @@ def restore(system: System) -> tuple[BootFailure, ...]:
     from boot.restore import restore_ports  # not at boot: the network waits for it
 
     return restore_ports(system)
+
+
+def follow(system: System) -> tuple[BootFailure, ...]:
+    """Follow uplinks, beside whoever changes the host: nobody else sets representors."""
+    import signal  # only this service needs these
+
+    from boot.follow import follow as serve
+
+    def end(*_: object) -> None:
+        raise SystemExit
+
+    signal.signal(signal.SIGTERM, end)
+    return serve(system)
 
 
 @exclusively("revert", budget.REVERT_TURN)
