@@ -34,6 +34,8 @@ QUESTIONS = {
     "QoS policy": "how-to/change-a-running-cloud",
     "card model whitelist": "how-to/replace-a-card",
     "kernel hwe": "how-to/prepare-a-node",
+    "kernel upgrade": "how-to/new-kernel-new-release",
+    "release upgrade": "how-to/new-kernel-new-release",
     "link of VF cable": "how-to/follow-the-uplink",
     "firewall": "reference/connections",
     "ports accounts": "reference/connections",
