@@ -284,12 +284,12 @@ class Guest:
         """Changes at each boot."""
         return self.read("/proc/sys/kernel/random/boot_id").strip()
 
-    def reboot(self, timeout: float = 600) -> None:
-        """A clean reboot; returns when the guest's boot is complete again."""
+    def reboot(self, timeout: float = 600, arguments: str = "") -> None:
+        """A clean reboot, with more kernel arguments for this boot; returns when the boot is complete."""
         before = self.boot_id
         self.run("systemd-run --quiet --no-block systemctl reboot")
         self._await_exit(timeout)
-        self._start(cold=False)
+        self._start(cold=False, arguments=arguments)
         if self.boot_id == before:
             raise GuestError("the guest came back without a new boot id")
 
@@ -349,7 +349,7 @@ class Guest:
             raise GuestError("the guest is not running")
         return self._monitor
 
-    def _start(self, *, cold: bool, snapshot: str | None = None) -> None:
+    def _start(self, *, cold: bool, snapshot: str | None = None, arguments: str = "") -> None:
         """Start QEMU, and wait until the guest's boot is complete or the snapshot answers.
 
         A reboot ends QEMU and starts it anew, so that the kernel command line can tell a cold start from a
@@ -365,6 +365,7 @@ class Guest:
             [agent_far, monitor_far, shell_far],
             cold=cold,
             snapshot=snapshot,
+            arguments=arguments,
         )
         # No other thread's until it has booted: synchronising drops answers.
         booting = Agent(agent, self.patience)

@@ -56,6 +56,7 @@ class Machine:
         *,
         cold: bool,
         snapshot: str | None,
+        arguments: str = "",
     ) -> subprocess.Popen[bytes]:
         """Start QEMU on the files of a guest's directory; it ends when this process does.
 
@@ -66,10 +67,11 @@ class Machine:
             far: QEMU's ends, which are closed here: the agent's, the monitor's, the shell's.
             cold: whether the card's power was off before; its module is told.
             snapshot: the one to start from, or none for a boot.
+            arguments: more ones for the kernel, as an operator types them in the boot loader.
 
         """
         numbers = [sock.fileno() for sock in far]
-        append = self._kernel_command_line(cold=cold)
+        append = f"{self._kernel_command_line(cold=cold)} {arguments}".rstrip()
         files = ["-kernel", str(kernel), "-initrd", str(initrd), "-append", append]
         command = [*self._command(directory, numbers), *files]
         if snapshot:
