@@ -208,7 +208,7 @@ READERS = [
     Reader("libvirt status", lambda text: (users.pci_addresses(text), users.vdpa_nodes(text)), [XML]),
     Reader(
         "libvirt file",
-        of_file(f"{users.LIBVIRT}/i.xml", lambda s: users.domains(s, PF, ["/dev/vhost-vdpa-0"])),
+        of_file(f"{users.LIBVIRT[0]}/i.xml", lambda s: users.domains(s, PF, ["/dev/vhost-vdpa-0"])),
         [XML],
     ),
     Reader("routes", of_file(routes.ROUTES, routes.through), [ROUTE]),

@@ -30,7 +30,7 @@ NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 def observe(system: System, judged: Judged | None = None) -> Observed:
     """Read the host. ``judged`` is what others' files set, where that is known already."""
     host = discover.observe(system)
-    findings = list(host.findings)
+    findings = [*host.findings, *_owned_by_a_snap(system)]
     kept = installed.look(system, files.COPY, files.MAY_BE, (*files.UNITS, files.FOLLOW))
     previous = located(_previous(kept.files[desired.PATH], findings), host)
     bonds, by_old_name = _declared_bonds(system, host, previous)
@@ -179,6 +179,13 @@ def _ovs(system: System) -> ovs.Settings | str | None:
         return None
     except OSError as error:
         return cause(error)
+
+
+def _owned_by_a_snap(system: System) -> Iterator[Finding]:
+    """Refuse a host whose Open vSwitch is MicroOVN's, as Sunbeam's are from 2025.1 on."""
+    if system.files.exists(ovs.MICROOVN):
+        what = "is the snap microovn's, whose settings and order at boot this charm does not know"
+        yield Finding(Severity.BLOCKED, "Open vSwitch", what, "keep this charm off hosts with MicroOVN")
 
 
 def _ovn_bonds(system: System, host: Host, settings: ovs.Settings | str | None) -> frozenset[str]:

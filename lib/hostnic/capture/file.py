@@ -149,10 +149,11 @@ def _words(system: System, answers: Answers) -> Iterator[tuple[str, str]]:
             word = read_text(system, path) or ""
             yield from ((kind, name) for name in (word, word.partition(".")[0]) if len(name) > 1)
     for question, answer in answers.items():
-        if question == f"listdir {users.LIBVIRT}" and isinstance(answer, list):
+        verb, _, target = question.partition(" ")
+        if verb == "listdir" and target in users.LIBVIRT and isinstance(answer, list):
             names = sorted(cast("list[str]", answer))
             yield from (("instance", name.removesuffix(".xml")) for name in names)
-        elif question.startswith(f"read {users.LIBVIRT}/") and isinstance(answer, str):
+        elif verb == "read" and target.rpartition("/")[0] in users.LIBVIRT and isinstance(answer, str):
             yield from (("instance", name) for name in re.findall(users.NAME, answer))
         elif question == "links" and isinstance(answer, list):
             links = cast("list[Link]", decode(answer))

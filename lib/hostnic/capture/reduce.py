@@ -148,7 +148,7 @@ RULES: tuple[tuple[str, Keep], ...] = (
     (r"read /run/systemd/netif/links/[0-9]+", lines(r"^NETWORK_FILE=")),
     (r"read /(etc|run)/systemd/network/[^/]+\.network", lines(r"^\s*(Name|(Permanent)?MACAddress|Bond)\s*=")),
     (r"read /etc/systemd/network/[^/]+\.d/50-ovn-offload-lldp\.conf", equal(DROP_IN)),
-    (rf"read {users.LIBVIRT}/[^/]+\.xml", domain),
+    (rf"read ({'|'.join(users.LIBVIRT)})/[^/]+\.xml", domain),
     (r"read /(etc|run|var/lib)/ovn-offload/.*\.json", document),
     (r"read /run/ovn-offload/.*/served", equal("")),
     (r"read /usr/lib/ovn-offload/.*", lambda text: text if re.fullmatch(r"[0-9a-f.\s]*", text) else OTHER),

@@ -34,8 +34,12 @@ from hostnic.system import Link, System, if_told, list_names, read_text
 if TYPE_CHECKING:
     from hostnic.devices.kernelrdma import KernelUser
 
-LIBVIRT = "/run/libvirt/qemu"
-"""Status of the running domains, one XML file each (libvirt's qemu driver)."""
+LIBVIRT = ("/run/libvirt/qemu", "/var/snap/openstack-hypervisor/common/run/libvirt/qemu")
+"""Status of the running domains, one XML file each (libvirt's qemu driver).
+
+The first directory is that of the distribution's libvirt, the second that of Sunbeam's snap: libvirt has
+`run` below its localstatedir (meson.build), which is /var/snap/openstack-hypervisor/common there
+(snap/snapcraft.yaml of canonical/snap-openstack-hypervisor)."""
 
 DATAPATH = "ovs-system"
 """The master of each port of Open vSwitch's datapath in the kernel."""
@@ -215,9 +219,7 @@ def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:
 
 def instances(system: System) -> Users:
     """Instances that run now, by libvirt's status files. Raises OSError if the directory cannot be read."""
-    if not system.files.exists(LIBVIRT):
-        return ()
-    return tuple(name.removesuffix(".xml") for name in _status_files(system))
+    return tuple(path.rpartition("/")[2].removesuffix(".xml") for path in _status_files(system))
 
 
 def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
@@ -226,11 +228,11 @@ def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
     ``nodes`` are the character devices of its vDPA devices.
     """
     found: list[str] = []
-    for file in if_told(lambda: _status_files(system)) or ():
-        xml = read_text(system, f"{LIBVIRT}/{file}") or ""
+    for path in if_told(lambda: _status_files(system)) or ():
+        xml = read_text(system, path) or ""
         if bdf in pci_addresses(xml) or not vdpa_nodes(xml).isdisjoint(nodes):
             name = re.search(NAME, xml)
-            found.append(name.group(1) if name else file[: -len(".xml")])
+            found.append(name.group(1) if name else path.rpartition("/")[2].removesuffix(".xml"))
     return found
 
 
@@ -275,7 +277,14 @@ def _given_away(system: System, bdf: str, driver: str | None, vdpa_devices: Sequ
 
 
 def _status_files(system: System) -> list[str]:
-    return sorted(name for name in system.files.listdir(LIBVIRT) if name.endswith(".xml"))
+    """Their paths. Raises OSError if a directory that is there cannot be read."""
+    return [
+        f"{directory}/{name}"
+        for directory in LIBVIRT
+        if system.files.exists(directory)
+        for name in sorted(system.files.listdir(directory))
+        if name.endswith(".xml")
+    ]
 
 
 def _uppers(system: System, netdev: str) -> Iterator[str]:

@@ -13,6 +13,9 @@ from hostnic.system import System, if_told, read_text
 
 FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
 OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
+MICROOVN = "/var/snap/microovn/common/run/switch"
+"""The run-time directory of MicroOVN's Open vSwitch (OVS_RUNDIR in snapcraft/ovn.env of canonical/microovn),
+which its service `switch` makes when it starts."""
 PATIENCE = 1.0
 """Seconds in which a hook has the daemons of Open vSwitch answer."""
 Row: TypeAlias = "dict[str, Any]"

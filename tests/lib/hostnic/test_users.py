@@ -121,3 +121,13 @@ def test_an_unreadable_status_hides_no_other() -> None:
     host.start_instance(VF0)
     host.fail("read", "/a.xml", OSError(5, "Input/output error"), times=None)
     assert users.domains(host, VF0) == ["instance-0000002a"]
+
+
+def test_an_instance_under_the_libvirt_of_sunbeams_snap_counts_like_any_other() -> None:
+    host = FakeHost()
+    path = "/var/snap/openstack-hypervisor/common/run/libvirt/qemu/instance-0000000d.xml"
+    host.disk.install(path, INTERFACE.encode(), 0o600)
+    assert users.instances(host) == ("instance-0000000d",)
+    assert users.domains(host, VF0) == ["instance-0000000b"]
+    host.disk.install("/run/libvirt/qemu/instance-0000000e.xml", VDPA_INTERFACE.encode(), 0o600)
+    assert users.instances(host) == ("instance-0000000e", "instance-0000000d")

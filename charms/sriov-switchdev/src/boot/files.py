@@ -33,6 +33,16 @@ UNITS = (EARLY, BIND)
 FOLLOW = "ovn-offload-sriov-follow.service"
 """Only with option `follow-uplink`."""
 
+INSTANCES = (
+    "libvirtd.service",
+    "virtqemud.service",
+    "libvirt-guests.service",
+    "nova-compute.service",
+    "snap.openstack-hypervisor.libvirtd.service",
+    "snap.openstack-hypervisor.nova-compute.service",
+)
+"""What starts instances: the distribution's units, and those of Sunbeam's snap (its snapcraft.yaml)."""
+
 DISPATCH = "ovn-offload-sriov-switchdev-dispatch.service"
 """Wakes the Juju unit (charmkit.dispatch)."""
 
@@ -101,7 +111,7 @@ def bind_unit(wanted: Desired) -> str:
 Description=Bind VFs once the NIC bonds its ports, before instances start
 {off.CONDITION}
 After=network.target {EARLY}
-Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.service
+Before={" ".join(INSTANCES)}
 
 [Service]
 Type=oneshot
