@@ -6,7 +6,7 @@ from pathlib import Path
 INTENT = "site-fabric.yaml"
 """In the folder of the command, which is the clone for `tox`."""
 CREDENTIALS = "~/.config/ovn-offload/switches.txt"
-"""Who logs in to the switches: one line user:password, mode 0600."""
+"""Who logs in to the switches: lines user:password and NAME user:password, mode 0600."""
 PINS = "~/.config/ovn-offload/pins.txt"
 """The certificates of the switches, as the verb pins prints them."""
 BACKUPS = "~/.local/state/ovn-offload/backups"

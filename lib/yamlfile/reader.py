@@ -177,14 +177,6 @@ def only_line(text: str) -> str:
     return line
 
 
-def login(text: str) -> tuple[str, str]:
-    """User and password, from the only line of a secret's file. Raises ValueError as :func:`only_line`."""
-    user, colon, password = only_line(text).partition(":")
-    if not (user and colon and password):
-        raise ValueError("has no line user:password")
-    return user, password
-
-
 def read(text: str, file: str, make: Callable[[Map], T], holds: str) -> T:
     """Make a value with ``make`` from a text of this project's own YAML, as ``file`` has it.
 

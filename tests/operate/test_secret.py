@@ -53,6 +53,17 @@ def test_a_new_password_becomes_a_new_revision_of_the_same_secret(world, give):
     assert (body["revision"], body["content"]["password"]) == (2, "another")
 
 
+def test_switches_with_others_are_a_key_of_the_secret(world):
+    world.private("switches.txt", f"cumulus:{PASSWORD}\n\nLeaf0-1 admin:a b:c\nSpine0 cumulus:x\n")
+    world.run(main, "secret", "--credentials", "switches.txt")
+    ((_, body),) = world.model["secrets"].items()
+    assert body["content"] == {
+        "user": "cumulus",
+        "password": PASSWORD,
+        "switches": "Leaf0-1 admin:a b:c\nSpine0 cumulus:x",
+    }
+
+
 def test_certificates_are_set_together_with_it(world, give):
     (world.folder / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     give("--ca", "ca.pem", "--pin", f"Leaf0-1={COLONS}", "--pin", f"Leaf0-2={DIGITS}")
@@ -115,7 +126,7 @@ REFUSED = {
     "cumulus": "has no line user:password",
     "cumulus:": "has no line user:password",
     ":secret": "has no line user:password",
-    f"cumulus:{PASSWORD}\nadmin:{PASSWORD}\n": "has more than one line",
+    f"cumulus:{PASSWORD}\nadmin:{PASSWORD}\n": "has a line 2 that is not NAME user:password",
 }
 
 

@@ -10,7 +10,7 @@ from converge.shape import InvalidValue
 from intent import pins
 from operate import private
 from operate.client import Juju, mapping
-from yamlfile import reader
+from yamlfile import logins, reader
 
 CHARM = "cumulus-fabric"
 
@@ -31,21 +31,25 @@ def pinned(path: Path | None, words: Sequence[str]) -> str:
 
 
 def give(juju: Juju, name: str, application: str, credentials: Path, options: list[str]) -> str:
-    """Give the application the user and password of a file; `options` are set together with the secret.
+    """Give the application the users and passwords of a file; `options` are set together with the secret.
 
     Returns the secret's URI. Raises StepError if the file or the application is not right, or Juju's client
     failed.
     """
     try:
-        user, password = reader.login(reader.private(credentials))
+        (user, password), others = logins.read(reader.private(credentials))
     except ValueError as error:
         raise StepError(f"{credentials} {error}", "write one line user:password into it") from None
-    private.keep(password)
+    content = {"user": user, "password": password}
+    if others:
+        content["switches"] = "\n".join(f"{name} {':'.join(login)}" for name, login in others.items())
+    for _, secret in ((user, password), *others.values()):
+        private.keep(secret)
     if application not in mapping(juju.data("status").get("applications")):
         raise StepError(f"the model has no application {application}", "name it with --application")
     secrets = mapping(juju.data("secrets"))
     known = next((key for key, body in secrets.items() if body.get("name") == name), None)
-    with private.passing(yaml.safe_dump({"user": user, "password": password})) as path:
+    with private.passing(yaml.safe_dump(content)) as path:
         if known:
             juju.call("update-secret", name, "--file", path)
         else:

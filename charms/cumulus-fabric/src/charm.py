@@ -36,10 +36,11 @@ from hostnic.machine import Machine
 from hostnic.system import System
 from intent import expand, pins
 from intent.model import Dialect, Fabric
+from logins import secret as secrets
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
 from reports import Kept, Notes, Reports
-from rest.connection import Access, Credentials
+from rest.connection import Access, Logins
 from rest.fleet import Fleet
 from roce import counters
 from survey import Survey
@@ -126,13 +127,15 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         if wrong := unknown_switch(fabric, canary, "option canary") or without_address(fabric, names):
             raise InputError(wrong)
         environ = os.environ
+        logins = self._logins(options.credentials)
         access = Access(
-            self._credentials(options.credentials),
+            logins.default,
             options.ca_certificate,
             pins.read("pinned-certificates", options.pinned_certificates),
             options.request_timeout,
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
+            others=logins.others,
         )
         reports = self._hosts()[0]
         found = worst_first([*self._audit, *against_hosts(fabric, reports)])
@@ -147,24 +150,15 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
             backups=self.backups,
         )
 
-    def _credentials(self, secret: Secret | None) -> Credentials:
-        """The credentials in the secret that the option names."""
-        app = self.app.name
-        wrong = partial(Finding, Severity.BLOCKED, "option credentials")
+    def _logins(self, secret: Secret | None) -> Logins:
+        """Who logs in to the switches, by the secret that the option names."""
         if secret is None:
-            remedy = f"run: juju config {app} credentials=ID; ID is that of a secret with user and password"
-            raise InputError(wrong("is not set", remedy))
+            raise InputError(secrets.unset(self.app.name))
         try:
             content = secret.get_content(refresh=True)
         except ops.ModelError:  # it is gone, or not granted to this application
-            remedy = f"run: juju grant-secret NAME {app}; juju secrets shows whether it is there"
-            raise InputError(wrong("the secret cannot be read", remedy)) from None
-        user, previous = content.get("user", "cumulus"), content.get("previous-password", "")
-        found = Credentials(user, content.get("password", ""), previous)
-        if not found.usable:
-            remedy = "give it the keys user and password; each is one line of text, the user without a colon"
-            raise InputError(wrong("the secret has no usable user or password", remedy))
-        return found
+            raise InputError(secrets.unreadable(self.app.name)) from None
+        return secrets.logins(content, [switch.name for switch in self._fabric.switches])
 
     @cached_property
     def _audit(self) -> Sequence[Finding]:

@@ -119,7 +119,7 @@ MISUSED = [
     (("frobnicate",), "invalid choice: 'frobnicate'"),
     ((*PLAN, "{open}"), "/open can be read by others; run chmod 600 "),
     ((*PLAN, "{empty}"), "/empty has no value; give one line user:password"),
-    ((*PLAN, "{several}"), "/several has more than one line; give one line user:password"),
+    ((*PLAN, "{several}"), "/several has a line 2 that is not NAME user:password; give one line user:"),
     ((*PLAN, "/tmp"), "--credentials: /tmp cannot be read: Is a directory"),
     ((*PLAN, "/none"), "--credentials: /none cannot be read: No such file or directory"),
     ((*PLAN, "{good}"), "Spine0: has no management address; set spines"),

@@ -280,7 +280,7 @@ def apply(pair, names=(), told=None):
     """Configure these switches of the guide, or both."""
     demartek = fabric("demartek", managed)
     announce = (told if told is not None else []).append
-    return ssh.apply(demartek, scripts.switches(demartek, names), login(*pair), announce)
+    return ssh.apply(demartek, scripts.switches(demartek, names), lambda _: login(*pair), announce)
 
 
 def test_both_are_configured_and_the_correction_is_reported(pair):
@@ -308,7 +308,7 @@ def test_only_the_named_switch_is_changed(pair):
 
 def test_a_switch_without_an_address_is_named():
     demartek = fabric("demartek")
-    found = ssh.apply(demartek, [demartek.switch("sn2410")], ssh.Login(USER, PASSWORD), print)
+    found = ssh.apply(demartek, [demartek.switch("sn2410")], lambda _: ssh.Login(USER, PASSWORD), print)
     assert [(each.subject, each.remedy) for each in found] == [
         ("sn2410", "give standalone.sn2410.management")
     ]

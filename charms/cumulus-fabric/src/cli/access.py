@@ -1,50 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads what opens the switches: credentials, a new password, and certificates."""
 
+import argparse
 import getpass
 import ssl
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 from converge import StepError
-from rest.connection import Credentials
+from intent.model import Fabric
+from logins.paired import LoginError, paired
+from rest.connection import Credentials, Logins
 from yamlfile import reader
+from yamlfile.logins import Logins as Read
+from yamlfile.logins import read
 
 from cli import inputs
 from cli.arguments import CREDENTIALS
 from cli.inputs import UsageError
 
 
-def credentials(name: str, previous: str = "") -> Credentials:
-    """Who logs in, from a private file or, for ``-``, from the first line of standard input.
+def logins(options: argparse.Namespace, fabric: Fabric) -> Logins:
+    """Who logs in to each switch, from a private file or, for ``-``, from standard input.
 
-    ``previous`` names a file with the password that some switches still have.
+    --previous-credentials names a file with the passwords that some switches still have.
 
-    Raises UsageError if one cannot be read, others can read it, or it holds no user and password, or more.
+    Raises UsageError if one cannot be read, others can read it, or it does not have the lines that it should.
     """
-    found = _credentials("--credentials", name)
-    if not previous:
-        return found
-    earlier = _credentials("--previous-credentials", previous)
-    if earlier.user != found.user:
-        raise UsageError(f"--previous-credentials: {previous} is of another user than --credentials")
-    return replace(found, previous=earlier.password)
+    found = _read("--credentials", options.credentials)
+    earlier = options.previous_credentials and _read("--previous-credentials", options.previous_credentials)
+    try:
+        return paired(found, earlier or None, [switch.name for switch in fabric.switches])
+    except LoginError as error:
+        name = options.previous_credentials if error.earlier else options.credentials
+        option = "--previous-credentials" if error.earlier else "--credentials"
+        raise UsageError(f"{option}: {name} {error}; {error.remedy or f'give {CREDENTIALS}'}") from None
 
 
-def _credentials(option: str, name: str) -> Credentials:
+def _read(option: str, name: str) -> Read:
     try:
         with inputs.accessing(f"{option}: standard input"):
-            line = sys.stdin.readline() if name == "-" else reader.private(Path(name).expanduser())
-        found = Credentials(*reader.login(line))
+            text = sys.stdin.read() if name == "-" else reader.private(Path(name).expanduser())
+        return read(text)
     except StepError as error:
         raise UsageError("; ".join(filter(None, (f"{option}: {error}", error.remedy)))) from None
     except ValueError as error:
         raise UsageError(f"{option}: {name} {error}; give {CREDENTIALS}") from None
-    if not found.usable:
-        raise UsageError(f"{option}: {name} has no usable credentials; give {CREDENTIALS}")
-    return found
 
 
 def new_password(user: str, refused: str) -> str:

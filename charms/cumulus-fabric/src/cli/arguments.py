@@ -12,7 +12,10 @@ from rest import MAX_PARALLEL
 
 from cli.inputs import UsageError
 
-CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
+CREDENTIALS = (
+    "one line user:password, then lines NAME user:password for switches with others, "
+    "in a file that only you can read, or - for standard input"
+)
 
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
@@ -65,7 +68,7 @@ def _trusting(parser: argparse.ArgumentParser) -> None:
     """Add what opens NVUE of the switches."""
     words = f"{CREDENTIALS} ({places.CREDENTIALS})"
     parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
-    words = "the same with the password that some switches still have, while you change it"
+    words = "the same with the passwords that some switches still have, while you change them"
     parser.add_argument("--previous-credentials", default="", metavar="FILE", help=words)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(

@@ -46,8 +46,8 @@ def compare(options: argparse.Namespace, fabric: Fabric) -> bool:
     from cli import access, switches
 
     def running(name: str) -> "SwitchState":
-        credentials = access.credentials(options.credentials, options.previous_credentials)
-        with switches.site(options, fabric, [name], credentials) as site:
+        logins = access.logins(options, fabric)
+        with switches.site(options, fabric, [name], logins) as site:
             return keeping.running_now(site.fleet, name)
 
     try:

@@ -48,11 +48,15 @@ class Login:
 
 
 def apply(
-    fabric: Fabric, switches: Iterable[Switch], login: Login, announce: Callable[[str], None]
+    fabric: Fabric,
+    switches: Iterable[Switch],
+    login: Callable[[str], Login],
+    announce: Callable[[str], None],
 ) -> list[Finding]:
     """Send each switch its script, one after the other; one that refuses a command does not stop the others.
 
     These switches have no diff: every run sends all commands, and those that are set already change nothing.
+    ``login`` says how to log in to a switch, by its name.
 
     Returns what failed, and where the scripts differ from their guide.
     """
@@ -66,7 +70,7 @@ def apply(
             continue
         announce(f"{switch.name}: typing {len(script.lines)} commands")
         try:
-            push_config(switch.platform, switch.management, script, login)
+            push_config(switch.platform, switch.management, script, login(switch.name))
         except StepError as error:
             found.append(Finding(Severity.BLOCKED, switch.name, error.reason, error.remedy))
     return found

@@ -24,7 +24,7 @@ from names import cut_off, without_address
 from output.report import Report, Result
 from plan import not_approved
 from rest.client import Nvue
-from rest.connection import Access, Credentials, SwitchError
+from rest.connection import Access, Credentials, Logins, SwitchError
 from rest.fleet import in_parallel
 from standalone import scripts
 from tree.record import NOTHING, Record
@@ -54,17 +54,17 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
             raise UsageError(f"--switch: {runs}, for which there is no {options.verb}")
     if options.verb in ("plan", "apply") and options.canary:
         require_known(fabric, [options.canary], "--canary")
-    credentials = access.credentials(options.credentials, options.previous_credentials)
+    logins = access.logins(options, fabric)
     # The others show the hosts' other legs, and the far ends of links; a plan without NVUE is that of all.
     typed_only = len(scripts.switches(fabric, names)) == len(names)
     everywhere = options.verb in ("verify", *MAINTENANCE) or (options.verb == "plan" and typed_only)
     reached = () if everywhere else names
-    with site(options, fabric, reached, credentials) as opened:
+    with site(options, fabric, reached, logins) as opened:
         if options.verb == "plan":
             return _plan(options, opened, names)
         if options.verb == "verify":
             return _verify(options, opened, names)
-        return _change(options, opened, names, credentials)
+        return _change(options, opened, names, logins)
 
 
 def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
@@ -91,9 +91,7 @@ def _verify(options: argparse.Namespace, site: online.Site, names: Collection[st
     return all(finding.severity < Severity.WARNING for finding in found)
 
 
-def _change(
-    options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
-) -> bool:
+def _change(options: argparse.Namespace, site: online.Site, names: Collection[str], logins: Logins) -> bool:
     how = policy(options)
     only = _nvue(site, names)
     well = True
@@ -112,7 +110,7 @@ def _change(
         return False
     typed = scripts.switches(site.fabric, names)
     if well and options.verb == "apply" and typed:
-        well = _configure_typed(options, site, typed, credentials)
+        well = _configure_typed(options, site, typed, logins)
     return well
 
 
@@ -169,13 +167,17 @@ def _would_restore(options: argparse.Namespace, site: online.Site, names: Collec
 
 
 def _configure_typed(
-    options: argparse.Namespace, site: online.Site, switches: Sequence[Switch], credentials: Credentials
+    options: argparse.Namespace, site: online.Site, switches: Sequence[Switch], logins: Logins
 ) -> bool:
     """Configure switches without NVUE, after all others, unless the audit blocks."""
     from cli import ssh  # netmiko takes a second to load, and only such switches need it
 
     with inputs.host_keys(options.known_hosts) as keys:
-        login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
+
+        def login(name: str) -> ssh.Login:
+            who = logins.of(name)
+            return ssh.Login(who.user, who.password, keys, timeout=options.timeout)
+
         found = [each for each in site.audit if each.severity is Severity.BLOCKED]
         found = found or ssh.apply(site.fabric, switches, login, _announce)
     if found:
@@ -217,16 +219,17 @@ def _pins(options: argparse.Namespace, fabric: Fabric) -> dict[str, str]:
 
 
 def _access(
-    options: argparse.Namespace, credentials: Credentials, ca: str = "", pinned: Mapping[str, str] = {}
+    options: argparse.Namespace, logins: Logins, ca: str = "", pinned: Mapping[str, str] = {}
 ) -> Access:
     return Access(
-        credentials,
+        logins.default,
         ca,
         pinned,
         options.timeout,
         os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY", ""),
         os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
         clock=options.clock,
+        others=logins.others,
     )
 
 
@@ -248,7 +251,7 @@ def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
     Raises UsageError if a switch has no management address in the intent.
     """
     names = [*_with_nvue(options, fabric)]
-    fleet = online.fleet(fabric, _access(options, Credentials("", "")), options.parallel)
+    fleet = online.fleet(fabric, _access(options, Logins(Credentials("", ""))), options.parallel)
     found, silent = fleet.each(names, Nvue.fingerprint)
     for name, digits in found.items():
         print(f"{name}={digits}")
@@ -305,14 +308,14 @@ def site(
     options: argparse.Namespace,
     fabric: Fabric,
     names: Collection[str],
-    credentials: Credentials,
+    logins: Logins,
 ) -> online.Site:
     """The site with the switches of these names, or all; ``with`` closes its connections.
 
     Raises UsageError if a file or an argument cannot be used.
     """
     _addressed(fabric, names)
-    way = _access(options, credentials, access.authorities(options.ca), _pins(options, fabric))
+    way = _access(options, logins, access.authorities(options.ca), _pins(options, fabric))
     known = inputs.record(getattr(options, "record", ""))
     replaced = getattr(options, "replaced", ())
     require_known(fabric, replaced, "--replaced")

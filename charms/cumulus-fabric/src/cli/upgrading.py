@@ -30,8 +30,8 @@ def upgrade(options: argparse.Namespace, fabric: Fabric) -> bool:
         raise UsageError(f"{error.where}: {error.shown} is not allowed; give {error.allowed}") from None
     policy = partial(switches.policy, options)
     policy()  # a wrong time-out is a wrong argument
-    credentials = access.credentials(options.credentials, options.previous_credentials)
-    with switches.site(options, fabric, (), credentials) as site:
+    logins = access.logins(options, fabric)
+    with switches.site(options, fabric, (), logins) as site:
         work = Upgrade(
             site,
             wanted,

@@ -111,7 +111,8 @@ class Nvue:
         self._used = 0.0
         self._expands = True
         self._end, self._seconds = math.inf, math.inf
-        self._headers = access.credentials.headers
+        self.login = access.others.get(name, access.credentials)
+        self._headers = self.login.headers
 
     # -- what NVUE offers
 
@@ -274,7 +275,7 @@ class Nvue:
             self._in_time()
             status, content = self._send(method, target, body)
         where = place(self.address, self.port)
-        return read(self._access.credentials.user, where, f"{method} {path}", status, content)
+        return read(self.login.user, where, f"{method} {path}", status, content)
 
     @contextmanager
     def within(self, seconds: float) -> Generator[None, None, None]:

@@ -13,7 +13,7 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from converge import StepError, bounded, words
@@ -103,6 +103,17 @@ def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
+class Logins(NamedTuple):
+    """Who logs in to the switches."""
+
+    default: Credentials
+    others: Mapping[str, Credentials] = {}  # by the name of a switch that has others
+
+    def of(self, name: str) -> Credentials:
+        """Who logs in to this switch."""
+        return self.others.get(name, self.default)
+
+
 @dataclass(frozen=True)
 class Access:
     """How switches are reached."""
@@ -117,6 +128,8 @@ class Access:
     no_proxy: str = ""  # hosts, suffixes and subnets that are reached directly, separated by commas
     pauses: Sequence[float] = RETRY_DELAYS_S  # seconds before each retry after a status of 5xx
     clock: Clock = time  # for pauses and timeouts
+    # By switch name, those that the switch takes instead
+    others: Mapping[str, Credentials] = field(default_factory=dict[str, Credentials])
 
 
 def connect(name: str, address: str, port: int, access: Access) -> Connection:

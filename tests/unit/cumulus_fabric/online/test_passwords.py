@@ -4,8 +4,6 @@
 from dataclasses import replace
 
 import pytest
-from cli.access import credentials
-from cli.inputs import UsageError
 from lab.nvue import Certificate
 from ops import testing
 from rest.connection import Credentials
@@ -88,5 +86,6 @@ def test_the_command_line_takes_the_earlier_one_from_a_file(shell: Shell) -> Non
     status, out, _ = shell("plan", "--previous-credentials", str(earlier))
     assert (status, "the switch refused" in out) == (0, False)
     earlier.write_text(f"other:{PASSWORD}\n")
-    with pytest.raises(UsageError, match="is of another user than --credentials"):
-        credentials(str(shell.credentials), str(earlier))
+    status, _, err = shell("plan", "--previous-credentials", str(earlier))
+    says = "has another user than the new credentials; give the earlier password of the same user"
+    assert (status, err) == (2, f"--previous-credentials: {earlier} {says}\n")

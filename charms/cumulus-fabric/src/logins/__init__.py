@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who logs in to the switches, and with what."""
