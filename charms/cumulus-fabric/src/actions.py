@@ -19,6 +19,7 @@ from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError, InputError
 from config import (
     Applying,
+    Approving,
     Comparing,
     Draining,
     Listing,
@@ -118,6 +119,31 @@ class Actions:
                 told = f"nothing was sent to any switch: run upgrade with plan={found.digest} to do this"
                 return {"result": told, "plan": findings_as_table(found.shown)}
             return upgraded(work.run(given.plan, most=1))
+
+    def rotate_password(self, given: Approving) -> Results:
+        """Give switches a new password, one after the other. Without a digest, the plan with its digest."""
+        from logins.rotation import Rotation  # hooks do not need it
+
+        with self.site() as site:
+            names = [name for name in site.names if not given.names or name in given.names]
+            work = Rotation(site.fleet, names, self.progress)
+            found = work.plan()
+            if not given.plan and not work.ended(found):
+                told = (
+                    f"nothing was sent to any switch: run rotate-password with plan={found.digest} to do this"
+                )
+                return {"result": told, "plan": findings_as_table(found.shown)}
+            outcome = work.ended(found) or work.run(given.plan)
+        if outcome.done:
+            self.look()
+        results = {
+            "changed": " ".join(outcome.done),
+            "left": " ".join(outcome.left),
+            "result": outcome.verdict,
+        }
+        if outcome.reasons:
+            raise ActionError(f"{outcome.reasons[0].sentence()}; {outcome.verdict}", results)
+        return results
 
     def drain(self, given: Draining) -> Results:
         """Take a switch out of use."""
@@ -224,6 +250,7 @@ CHANGES: Acting = {
     "apply": (Applying, Actions.apply),
     "rollback": (RollingBack, Actions.rollback),
     "upgrade": (Upgrading, Actions.upgrade),
+    "rotate_password": (Approving, Actions.rotate_password),
     "drain": (Draining, Actions.drain),
     "undrain": (Returning, Actions.undrain),
     "decommission": (Draining, Actions.decommission),

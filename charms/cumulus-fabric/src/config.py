@@ -81,16 +81,22 @@ class Switches:
 
 
 @dataclass(frozen=True)
-class Restoring(Switches):
+class Approving(Switches):
     """Parameters of actions that are approved by the digest of their plan."""
 
     plan: str = option("")
-    cut_off: str = option("")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.plan and not _DIGEST.fullmatch(self.plan):
             raise InvalidValue("plan", self.plan, "the digest that plan ends with, such as p0123456789abcdef")
+
+
+@dataclass(frozen=True)
+class Restoring(Approving):
+    """Parameters of such actions that may take somebody's network."""
+
+    cut_off: str = option("")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from lab.nvue import users
 from lab.nvue.faults import AFTER, ENDLESS, Fault
 from lab.nvue.revision import TITLES, RefusedError
 from lab.nvue.switch import Switch
-from lab.nvue.trees import Tree, at, folded, included, merge
+from lab.nvue.trees import Tree, at, folded, included, merge, nested
 
 ROOT = "/nvue_v1"
 FACTORY_PASSWORD = "cumulus"
@@ -79,6 +80,7 @@ class Rest:
         latency: seconds before each answer.
         role: whether the user has one that lets it use NVUE.
         reads_only: whether that is nvue-monitor, which lets it read alone.
+        local: whether the user is the switch's own, and not one of TACACS+, RADIUS or LDAP.
         strict: whether a query parameter that this release does not have is refused. NVIDIA does not say what
             real ones do; what answers them, connexion, can do either.
 
@@ -91,6 +93,7 @@ class Rest:
         self.user, self.password = user, password
         self.role = True
         self.reads_only = False
+        self.local = True
         self.strict = False
         self.latency = latency
         self.calls: list[Call] = []
@@ -156,15 +159,22 @@ class Rest:
 
     def _stranger(self, authorization: str, method: str) -> Reply | None:
         """Return the reply to somebody who may not use the interface."""
-        wanted = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-        if not hmac.compare_digest(authorization, f"Basic {wanted}"):
+        user, password = _basic(authorization)
+        if user != self.user or not self.opens(password):
             return _refusal(401, "Authentication required")
-        if self.password == FACTORY_PASSWORD:
+        if password == FACTORY_PASSWORD:
             # From 4.2 on: the password of the factory opens nothing but the dialogue that changes it.
             return _refusal(403, "Password change required")
         if not self.role or (self.reads_only and method != "GET"):
             return _refusal(403, "You don't have the permission to access the requested resource.")
         return None
+
+    def opens(self, password: str) -> bool:
+        """Whether this is the user's password: the configured one, or else the one that was set otherwise."""
+        configured = users.opens(self.switch.applied, self.user, password)
+        if configured is None:
+            return hmac.compare_digest(password.encode(), self.password.encode())
+        return configured
 
     def _answer(self, call: Call) -> Reply:
         try:
@@ -209,6 +219,11 @@ class Rest:
             return {}
         return self.switch.show(name)
 
+    def _account(self) -> Tree:
+        """The user as ``rev=operational`` shows it, if it is one of the switch's own."""
+        role = "nvue-monitor" if self.reads_only else "system-admin"
+        return nested(("system", "aaa", "user"), {self.user: {"role": role}} if self.local else {})
+
     def _read(self, call: Call, path: tuple[str, ...], revision: str) -> Any:
         has_expand = self.switch.version >= (5, 15)
         if self.strict and "expand" in call.query and not has_expand:
@@ -218,7 +233,7 @@ class Rest:
             changed = self.switch.difference(revision, call.query["diff"][0])
             return folded(changed) if folds else changed
         if revision == "operational":
-            tree, folds = self.switch.operational(), False
+            tree, folds = merge(self.switch.operational(), self._account()), False
         else:
             tree = self.switch.tree(revision)
             if call.query.get("filled", ["true"])[0] != "false":
@@ -232,6 +247,16 @@ class Rest:
         patterns = [tuple(part for part in item.split("/") if part) for item in call.query.get("include", [])]
         node = included(node, patterns) if patterns else node
         return folded(node, path[-1] if path else "") if folds and isinstance(node, dict) else node
+
+
+def _basic(authorization: str) -> tuple[str, str]:
+    """User and password of a header, or nothing."""
+    try:
+        said = base64.b64decode(authorization.removeprefix("Basic "), validate=True).decode()
+    except ValueError:
+        return "", ""
+    user, _, password = said.partition(":")
+    return user, password
 
 
 def _refusal(status: int, detail: str) -> Reply:

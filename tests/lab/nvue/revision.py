@@ -27,13 +27,14 @@ class Revision:
     """A candidate configuration, how far it has come, and the answers given to what is asked on its way.
 
     ``rollback_target`` is the revision by which the switch takes it back, ``asks`` what goes on with it once
-    its question is answered.
+    its question is answered. ``faults`` are what its patches had that an apply refuses.
     """
 
     tree: Tree
     state: str = "pending"
     progress: str = ""
     issues: list[Issue] = field(default_factory=list)
+    faults: list[Issue] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
     rollback_target: str = ""
     asks: Callable[[], None] | None = None

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from lab.nvue import users
 from lab.nvue.backend import Backend, Box
 from lab.nvue.clock import Clock, RealTime
 from lab.nvue.factory import HOSTNAME, factory, platform, told
@@ -19,6 +20,7 @@ from lab.nvue.images import Images
 from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
 from lab.nvue.rules import Issue, Rules
 from lab.nvue.trees import Tree, diff, merge, nested
+from lab.nvue.users import Hardening
 from lab.nvue.warnings import FIRST_FILES, UNANSWERED, warnings
 
 CONFIRMATIONS = ("confirm_yes", "confirm_no")
@@ -43,6 +45,7 @@ class Switch:
         nested: whether a revision is shown below its own name: ``{"6": {"state": …}}``.
         declines: whether its release has ``confirm_no``.
         edited: files that somebody changed since NVUE wrote them, which it overwrites with the next apply.
+        hardening: the passwords that it does not take.
 
     Args:
         hostname: its name at the start, where no ``tree`` says another; every switch comes as cumulus.
@@ -91,6 +94,7 @@ class Switch:
         self._before = ""
         self._call_off: Callable[[], None] = lambda: None
         self._stopped = False
+        self.hardening = Hardening(self.version)
         self.edited = list(FIRST_FILES) if tree is None else []
         start = factory(hostname, self.rules.new) if tree is None else tree
         # As on a real switch, what it booted with has an id of its own, the first one.
@@ -176,7 +180,8 @@ class Switch:
             patch = nested(path, value)
             if wrong := self.rules.refuse(patch):
                 raise RefusedError(400, wrong)
-            revision.tree = self.rules.prune(merge(revision.tree, patch))
+            revision.faults += self.hardening.faults(patch, self.applied)
+            revision.tree = self.rules.prune(merge(revision.tree, users.kept(patch)))
 
     def clear(self, name: str, path: tuple[str, ...]) -> None:
         """DELETE /PATH?rev=ID."""
@@ -281,7 +286,7 @@ class Switch:
     def _check(self, name: str, confirm: float | None) -> None:
         revision = self.revisions[name]
         with self.lock:
-            if issues := self.rules.contradictions(revision.tree):
+            if issues := [*revision.faults, *self.rules.contradictions(revision.tree)]:
                 self._step(revision, "invalid", "Invalid config", issues)
                 return
             self._step(revision, "checking", "Checking config")

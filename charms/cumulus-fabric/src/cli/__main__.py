@@ -36,6 +36,7 @@ ONLINE = {
     "drain": "take a leaf or spine out of use, unless a host would lose its last leg",
     "undrain": "return a drained switch",
     "decommission": "remove all that the intent has from a drained switch",
+    "rotate-password": "give switches a new password, one after the other; with --plan, do it",
     "upgrade": "give switches another release: drained, one leaf of each rack at a time, the canary first",
 }
 
@@ -148,11 +149,16 @@ def _fix_numbers(options: argparse.Namespace, fabric: Fabric) -> bool:
 
 
 def _with_switches(options: argparse.Namespace, fabric: Fabric) -> bool:
-    from cli import switches, upgrading  # HTTP and TLS take longer to load than all that the other verbs need
+    from cli import (  # HTTP and TLS take longer to load than all that the other verbs need
+        rotating,
+        switches,
+        upgrading,
+    )
 
     special = {
         "pins": switches.show_pins,
         "first-password": switches.first_password,
+        "rotate-password": rotating.rotate_password,
         "upgrade": upgrading.upgrade,
     }
     return special.get(options.verb, switches.run)(options, fabric)

@@ -46,6 +46,9 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         )
         return
     _trusting(parser)
+    if verb == "rotate-password":
+        _approving(parser, verb)
+        return
     parser.add_argument(
         "--record", default="", metavar="FILE", help="the record of what was made and drained"
     )
@@ -88,7 +91,7 @@ def _changing(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb != "undrain":
         parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose their network")
     if verb in ("apply", "rollback", "upgrade"):
-        parser.add_argument("--plan", default="", metavar="DIGEST", help=f"{verb} only by this plan")
+        _approving(parser, verb)
     if verb == "rollback":
         words = "a kept configuration, instead of --switch; repeatable"
         parser.add_argument("--backup", type=int, action="append", default=[], metavar="NUMBER", help=words)
@@ -97,6 +100,11 @@ def _changing(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("--sha256", default="", metavar="DIGITS", help="its SHA-256")
     if verb == "apply":
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
+
+
+def _approving(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add the digest of a plan that is to be done."""
+    parser.add_argument("--plan", default="", metavar="DIGEST", help=f"{verb} only by this plan")
 
 
 def _backups(parser: argparse.ArgumentParser) -> None:

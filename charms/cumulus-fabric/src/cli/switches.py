@@ -120,7 +120,7 @@ def policy(options: argparse.Namespace) -> online.ApplyPolicy:
         allowed = f"at least {least:g}, twice --settle and 60 s"
         raise UsageError(f"--confirm: {options.confirm} is not allowed; give {allowed}")
     return online.ApplyPolicy(
-        options.confirm, options.settle, options.settle + 30.0, order=options.order, announce=_announce
+        options.confirm, options.settle, options.settle + 30.0, order=options.order, announce=announce
     )
 
 
@@ -179,7 +179,7 @@ def _configure_typed(
             return ssh.Login(who.user, who.password, keys, timeout=options.timeout)
 
         found = [each for each in site.audit if each.severity is Severity.BLOCKED]
-        found = found or ssh.apply(site.fabric, switches, login, _announce)
+        found = found or ssh.apply(site.fabric, switches, login, announce)
     if found:
         print(_findings(options, wording.of_findings(found), NOW))
     return all(finding.severity < Severity.WARNING for finding in found)
@@ -201,7 +201,8 @@ def _results(options: argparse.Namespace, results: Mapping[str, Result]) -> str:
     return "\n".join((*first, *filter(None, [more])))
 
 
-def _announce(text: str) -> None:
+def announce(text: str) -> None:
+    """Tell the progress of a run, beside its result."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -255,9 +256,9 @@ def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
     found, silent = fleet.each(names, Nvue.fingerprint)
     for name, digits in found.items():
         print(f"{name}={digits}")
-    _announce("Nothing has checked these certificates yet: compare them with the switches' consoles.")
+    announce("Nothing has checked these certificates yet: compare them with the switches' consoles.")
     if silent:
-        _announce(_findings(options, _failures(silent)))
+        announce(_findings(options, _failures(silent)))
     return not silent
 
 
@@ -291,7 +292,7 @@ def first_password(options: argparse.Namespace, fabric: Fabric) -> bool:
 def _trusted(unknown: Mapping[str, "UnknownKeyError"], doors: Mapping[str, "Door"], keys: str) -> bool:
     """Show the operator host keys that are not known yet, and keep them where told to."""
     for name, error in unknown.items():
-        _announce(f"{name} {doors[name].address} {error.key.fingerprint}")
+        announce(f"{name} {doors[name].address} {error.key.fingerprint}")
     if not inputs.confirmed("These host keys are not known yet. Are they the switches' own?"):
         return False
     inputs.append("--known-hosts", keys, "".join(error.line for error in unknown.values()))

@@ -11,7 +11,7 @@ import re
 import ssl
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
 from converge.bounded import LongError
@@ -21,6 +21,7 @@ from rest.answers import RETRIED_STATUSES, read
 from rest.connection import (
     Access,
     Connection,
+    Credentials,
     SwitchError,
     connect,
     fingerprint,
@@ -113,6 +114,11 @@ class Nvue:
         self._end, self._seconds = math.inf, math.inf
         self.login = access.others.get(name, access.credentials)
         self._headers = self.login.headers
+
+    def entered_with(self, credentials: Credentials) -> "Nvue":
+        """The same switch for this login alone, by a connection of its own."""
+        access = replace(self._access, credentials=credentials, others={})
+        return Nvue(self.name, self.address, access, self.port, self._connect)
 
     # -- what NVUE offers
 

@@ -8,7 +8,7 @@ fabric of which one half goes back further than the other is worse than an uncha
 from collections.abc import Iterator, Mapping
 
 from converge import Finding, Severity
-from tree import Tree, get_path
+from tree import Tree, get_path, get_tree, nested, nodes, patched
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 
 from rest.client import Nvue
@@ -16,6 +16,9 @@ from rest.connection import LOOK_S, SwitchError
 
 MAX_REVISIONS = 20
 """Revisions that are read, starting with the newest."""
+
+USERS, HASH = ("system", "aaa", "user"), "hashed-password"
+"""Where NVUE has the users of a switch, and the password of each."""
 
 ROLLBACK_REMEDY = "apply an earlier intent, or name the switches that the last apply changed"
 
@@ -27,6 +30,8 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
     """
     with switch.within(LOOK_S):
         ran = [switch.get("/", revision) for revision in switch.revisions()[:MAX_REVISIONS]]
+    # A change of passwords alone is none to go back over, and they stay as they are.
+    ran = [patched(tree, _passwords(patch_between(tree, now))) for tree in ran]
     same = [not patch_between(tree, now) for tree in ran]
     # Revisions newer than the running one remain after an old revision was applied again.
     newest = same.index(True) if True in same else -1
@@ -52,6 +57,13 @@ def partial_rollback(
         for name in sorted(leaving):
             what = "would leave the fabric, because its last change added it, while others would stay"
             yield Finding(Severity.BLOCKED, name, what, ROLLBACK_REMEDY)
+
+
+def _passwords(patch: Tree) -> Tree:
+    """The part of a change that sets passwords of users."""
+    users = nodes(get_tree(patch, *USERS))
+    found = {name: {HASH: user[HASH]} for name, user in users if isinstance(user.get(HASH), str)}
+    return nested(USERS, found) if found else {}
 
 
 def _speaks_bgp(tree: Tree) -> bool:
