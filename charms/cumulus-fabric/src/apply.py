@@ -90,7 +90,7 @@ def by_wave(
 
 
 def _try_out(switch: Nvue) -> None:
-    """Make a revision and drop it: the user may have the role nvue-monitor, or the switch be in trouble.
+    """Make a revision and drop it: the user may have a role that only reads, or the switch be in trouble.
 
     Raises SwitchError if it cannot be changed.
     """

@@ -22,6 +22,7 @@ from backups.kept import AFTER, BEFORE
 from charmkit.fabric import Host
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role, Switch
+from logins.roles import barred
 from observe import Observed, SwitchState, failures, observe
 from output.report import Report, Result
 from plan import Candidate, Change, blocking, not_approved, nothing_left
@@ -101,6 +102,7 @@ class Site:
                 goals[name] = replace(each.goal, wanted=wanted)
                 patches[name] = goals[name].patch(each.applied)
                 findings.append(told)
+        findings += barred(self.fleet, [name for name, patch in patches.items() if patch]) if state else ()
         intents = {name: each.wanted for name, each in compared.items()}
         found = Survey(goals, patches, observed, (*self.audit, *findings), self.scripts, intents)
         return self._with_moved_racks(self._with_toll(found, state))
@@ -340,7 +342,8 @@ class Site:
         waves = self.waves(needed, company.together, canary, policy.order)
         if not waves:
             return Report(dict.fromkeys(read, Result.UNCHANGED))
-        if stopped := self.keep(BEFORE, read, survey):
+        unasked = needed.keys() - survey.changes.keys()  # the survey has asked the others
+        if stopped := barred(self.fleet, unasked) or self.keep(BEFORE, read, survey):
             return Report({}, stopped)
         check = reachable(self.fleet, read) if reachable_only else self._health(survey, also)
         ready = returned(self.fleet, read, company.waiting) if company.taken else always

@@ -80,6 +80,7 @@ class Rest:
         latency: seconds before each answer.
         role: whether the user has one that lets it use NVUE.
         reads_only: whether that is nvue-monitor, which lets it read alone.
+        named: the role's name, if it is one that the site has made.
         local: whether the user is the switch's own, and not one of TACACS+, RADIUS or LDAP.
         strict: whether a query parameter that this release does not have is refused. NVIDIA does not say what
             real ones do; what answers them, connexion, can do either.
@@ -93,6 +94,7 @@ class Rest:
         self.user, self.password = user, password
         self.role = True
         self.reads_only = False
+        self.named = ""
         self.local = True
         self.strict = False
         self.latency = latency
@@ -221,7 +223,7 @@ class Rest:
 
     def _account(self) -> Tree:
         """The user as ``rev=operational`` shows it, if it is one of the switch's own."""
-        role = "nvue-monitor" if self.reads_only else "system-admin"
+        role = self.named or ("nvue-monitor" if self.reads_only else "system-admin")
         return nested(("system", "aaa", "user"), {self.user: {"role": role}} if self.local else {})
 
     def _read(self, call: Call, path: tuple[str, ...], revision: str) -> Any:

@@ -10,11 +10,10 @@ import enum
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from urllib.parse import quote
 
 from observe import release_of, version_of
 from rest.answers import BUSY
-from rest.client import CONFIRMED_BY, Nvue, Progress
+from rest.client import CONFIRMED_BY, USERS, Nvue, Progress
 from rest.connection import Clock, Credentials, SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import ROLLBACK_TIMEOUT_S
@@ -93,7 +92,7 @@ def _opens(switch: Nvue) -> tuple[bool, bool]:
 def _opened(switch: Nvue, password: str) -> bool:
     way = switch.entered_with(Credentials(switch.login.user, password))
     try:
-        told = way.get(_path(switch))
+        told = way.account()
     except SwitchError as error:
         if error.status == HTTPStatus.UNAUTHORIZED:
             return False
@@ -110,7 +109,7 @@ def _saved(switch: Nvue) -> bool:
     """Whether the switch would boot with the password that it has; from 5.9 on it saves by itself."""
     if version_of(release_of(switch)) >= SAVES_ITSELF:
         return True
-    return switch.get(_path(switch), "startup") == switch.get(_path(switch), "applied")
+    return switch.account("startup") == switch.account("applied")
 
 
 def _wait(switch: Nvue, clock: Clock, announce: Callable[[str], None]) -> None:
@@ -201,11 +200,7 @@ def _tree(switch: Nvue) -> Tree:
 
 
 def _node(switch: Nvue) -> Path:
-    return ("system", "aaa", "user", switch.login.user)
-
-
-def _path(switch: Nvue) -> str:
-    return "/" + "/".join(quote(part, safe="") for part in _node(switch))
+    return (*USERS, switch.login.user)
 
 
 @contextmanager

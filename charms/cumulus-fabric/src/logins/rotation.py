@@ -12,6 +12,7 @@ from rest.client import Nvue
 from rest.connection import SwitchError
 from rest.fleet import Fleet
 
+from logins.roles import barred
 from logins.rotate import AGAIN, Has, has, rotate
 
 VERB = "rotate-password"
@@ -67,8 +68,10 @@ class Rotation:
         users = [f"{name} {self.fleet.switches[name].login.user}" for name in self.names]
         found, failed = self.fleet.each(self.names, _look)
         ordered = {name: found[name] for name in self.names if name in found}
+        todo = [name for name, state in ordered.items() if state is not Has.NEW]
+        stopped = (*failures(failed), *barred(self.fleet, todo))
         # Not of what is left to do: the same digest leads on a run that was interrupted.
-        return Proposal(ordered, failures(failed), digest({}, {VERB: users}))
+        return Proposal(ordered, stopped, digest({}, {VERB: users}))
 
     def ended(self, found: Proposal) -> Outcome | None:
         """The outcome of a plan that there is nothing to do for, or that a finding stops; else None."""

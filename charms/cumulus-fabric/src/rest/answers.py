@@ -60,7 +60,8 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
         raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what == "POST /revision":
         said = f"user {user} may not change it: its role is read-only, such as nvue-monitor"
-        remedy = "give it the role nvue-admin, or put another user into the secret"
+        remedy = f"run nv set system aaa user {user} role nvue-admin and nv config apply on it, "
+        remedy += "or put another user into the secret"
         raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what.startswith("GET "):
         raise _forbidden(user, content)

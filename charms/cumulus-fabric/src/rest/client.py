@@ -61,6 +61,9 @@ NOT_NVUE = "check what listens there: no answer of NVUE is as long"
 FEWER_NAMES = "if that many ports have as many VLANs, give them vlan all; else check what listens there"
 """The remedy for ranges that multiply beyond what this charm compares."""
 
+USERS = ("system", "aaa", "user")
+"""Where NVUE has the users of a switch."""
+
 ALIASES = ("applied", "startup", "empty", "pending")
 """Names in NVUE's list that are not ids: the running, the boot, the empty and the pending configuration."""
 
@@ -133,6 +136,10 @@ class Nvue:
             if error.status == http.client.NOT_FOUND:
                 return {}
             raise
+
+    def account(self, revision: str = "operational") -> Tree:
+        """The user that logs in, if it is one of the switch's own."""
+        return self.get("/" + "/".join(quote(part, safe="") for part in (*USERS, self.login.user)), revision)
 
     def applied(self) -> Tree:
         """The running configuration, without defaults."""

@@ -11,14 +11,14 @@ from converge import Finding, Severity
 from tree import Tree, get_path, get_tree, nested, nodes, patched
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 
-from rest.client import Nvue
+from rest.client import USERS, Nvue
 from rest.connection import LOOK_S, SwitchError
 
 MAX_REVISIONS = 20
 """Revisions that are read, starting with the newest."""
 
-USERS, HASH = ("system", "aaa", "user"), "hashed-password"
-"""Where NVUE has the users of a switch, and the password of each."""
+HASH = "hashed-password"
+"""The key of a user's password, of which NVUE keeps the hash."""
 
 ROLLBACK_REMEDY = "apply an earlier intent, or name the switches that the last apply changed"
 

@@ -192,11 +192,32 @@ def test_what_a_candidate_would_change_beside_its_plan() -> None:
     assert unplanned(theirs, patch) == ["interface swp1 link state down", "qos roce enable"]
 
 
-def test_a_user_who_may_only_read_a_later_switch_is_found_before_the_canary_changes(three: Rack) -> None:
-    """As with the role nvue-monitor, or where the password was changed on some switches."""
+def test_a_user_who_may_only_read_is_found_before_anything_is_written(three: Rack) -> None:
     three.servers["Leaf0-2"].reads_only = True
+    site = Site(CHANGED, three.site.fleet)
+    plan = site.plan(site.survey(state=True))
+    report = site.apply(canary="Spine0")
+    said = "user cumulus has the role nvue-monitor, which may only read; changes need nvue-admin"
+    remedy = "run nv set system aaa user cumulus role nvue-admin on it; then nv config apply"
+    found = ("Leaf0-2", said, remedy)
+    assert plan.blocked
+    assert found in [(each.subject, each.what, each.remedy) for each in plan.findings]
+    assert [(each.subject, each.what, each.remedy) for each in report.reasons] == [found]
+    assert three.writes() == []
+
+
+def test_a_role_of_the_sites_own_that_may_only_read_is_found_before_the_canary_changes(three: Rack) -> None:
+    """Or a user who is not the switch's own, or a password that was changed on some switches."""
+    three.servers["Leaf0-2"].reads_only, three.servers["Leaf0-2"].named = True, "site-reader"
     report = Site(CHANGED, three.site.fleet).apply(canary="Spine0")
     said = "user cumulus may not change it: its role is read-only, such as nvue-monitor"
     assert [(each.subject, each.what) for each in report.reasons] == [("Leaf0-2", said)]
     assert report.verdict == "nothing was sent to any switch"
     assert "apply" not in three.calls("Spine0")
+
+
+def test_a_user_who_may_only_read_is_enough_where_nothing_is_to_change(three: Rack) -> None:
+    for server in three.servers.values():
+        server.reads_only = True
+    assert not three.site.plan(three.site.survey(state=True)).blocked
+    assert three.site.apply().applied

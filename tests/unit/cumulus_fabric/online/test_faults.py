@@ -68,8 +68,8 @@ def undisturbed(waits: str) -> Rack:
 
 def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     look = ["read operational", "read applied", *["read operational"] * 7]
-    # A later switch is asked first whether the user may change it.
-    allowed = ["create", "drop"]
+    # What is to change is asked for the role of its user, and a later switch is tried out first.
+    role, allowed = "read operational", ["create", "drop"]
     # What the candidate is made from, and what was applied before and meanwhile, is read beside it.
     prepare = ["list", "create", "read changeset", "patch", "patch", "diff", "list", "apply"]
     # Whether `ays` only passes is for one more look to tell.
@@ -83,14 +83,14 @@ def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     assert (
         calls(LAST)
         == [
-            *(*look, "list", *allowed),  # before anything, then all revisions
+            *(*look, role, "list", *allowed),  # before anything, then all revisions
             *(*look, *look[3:]),  # after the canary, and whether its hosts are back
             *(*prepare, *polls, *look, "poll", "confirm", "poll"),
         ]
     )
     prepare.remove("patch")
     assert calls(CANARY) == [
-        *(*look, "list", *prepare, *polls, *look, "poll", "confirm", "poll"),
+        *(*look, role, "list", *prepare, *polls, *look, "poll", "confirm", "poll"),
         *(*look, *look),  # before the others, and after them
     ]
 

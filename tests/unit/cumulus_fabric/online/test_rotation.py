@@ -205,6 +205,10 @@ def other(server: Rest) -> None:
     server.password = "Another-Horse-1"
 
 
+def reading(server: Rest) -> None:
+    server.reads_only = True
+
+
 def remote(server: Rest) -> None:
     server.local = False
 
@@ -213,6 +217,10 @@ def remote(server: Rest) -> None:
     ("change", "says"),
     [
         (other, "takes neither the new password nor the earlier one"),
+        (
+            reading,
+            "user cumulus has the role nvue-monitor, which may only read; changes need nvue-admin",
+        ),
         (remote, "has no user cumulus of its own"),
     ],
 )
