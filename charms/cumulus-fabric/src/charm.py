@@ -40,7 +40,7 @@ from logins import secret as secrets
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
 from reports import Kept, Notes, Reports
-from rest.connection import Access, Logins
+from rest.connection import Access
 from rest.fleet import Fleet
 from roce import counters
 from survey import Survey
@@ -127,7 +127,8 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         if wrong := unknown_switch(fabric, canary, "option canary") or without_address(fabric, names):
             raise InputError(wrong)
         environ = os.environ
-        logins = self._logins(options.credentials)
+        secret = self._secret(options.credentials)
+        logins = secrets.logins(secret, [switch.name for switch in fabric.switches])
         access = Access(
             logins.default,
             options.ca_certificate,
@@ -136,6 +137,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
             others=logins.others,
+            identity=secrets.identity(secret),
         )
         reports = self._hosts()[0]
         found = worst_first([*self._audit, *against_hosts(fabric, reports)])
@@ -150,15 +152,14 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
             backups=self.backups,
         )
 
-    def _logins(self, secret: Secret | None) -> Logins:
-        """Who logs in to the switches, by the secret that the option names."""
+    def _secret(self, secret: Secret | None) -> Mapping[str, str]:
+        """The content of the secret that the option names."""
         if secret is None:
             raise InputError(secrets.unset(self.app.name))
         try:
-            content = secret.get_content(refresh=True)
+            return secret.get_content(refresh=True)
         except ops.ModelError:  # it is gone, or not granted to this application
             raise InputError(secrets.unreadable(self.app.name)) from None
-        return secrets.logins(content, [switch.name for switch in self._fabric.switches])
 
     @cached_property
     def _audit(self) -> Sequence[Finding]:

@@ -17,6 +17,10 @@ PART, MOST = 1 << 16, 1 << 30
 """Bytes that an answer that floods sends at once, and in all: clients without limits end, too."""
 
 
+STRANGER = Reply(400, b"<html><h1>400 Bad Request</h1>No required SSL certificate was sent</html>")
+"""The answer of nginx to a client that has shown no certificate."""
+
+
 class Server(Rest):
     """A switch on a port of this machine; a context manager.
 
@@ -25,6 +29,7 @@ class Server(Rest):
         closes: whether each answer says ``Connection: close``, as a web server does from time to time.
         drip: seconds between two bytes of an answer that drips.
         flooded: bytes of answers that flood which the client has taken.
+        clients: the certificate that clients have to have, as with ``system api mtls``; None for any.
 
     Args:
         switch: what it serves.
@@ -51,6 +56,7 @@ class Server(Rest):
         self.closes = False
         self.drip = 1.0
         self.flooded = 0
+        self.clients: Certificate | None = None
         self._stopping = threading.Event()
         self._context = certificate.context()
         self._other = other.context() if other else None
@@ -85,7 +91,11 @@ class Server(Rest):
 
     def context(self) -> ssl.SSLContext:
         """Return the certificate of this connection."""
-        return self._other if self.exchanged() and self._other else self._context
+        context = self._other if self.exchanged() and self._other else self._context
+        if self.clients:  # as nginx does, which refuses the request and not the connection
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.load_verify_locations(cadata=self.clients.pem)
+        return context
 
     def hang(self, seconds: float = 30) -> bool:
         """Keep a client waiting, until the server stops; whether it has."""
@@ -144,7 +154,9 @@ class _Handler(BaseHTTPRequestHandler):
         owner = self.server.owner
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length) if length else b""
-        reply = owner.serve(self.command, self.path, self.headers.get("Authorization", ""), raw)
+        known = not owner.clients or cast("ssl.SSLSocket", self.connection).getpeercert()
+        authorization = self.headers.get("Authorization", "")
+        reply = owner.serve(self.command, self.path, authorization, raw) if known else STRANGER
         if reply.trouble == "hang":
             owner.hang()
         if reply.trouble in ("hang", "reset"):

@@ -12,6 +12,7 @@ from converge import StepError
 from intent.model import Fabric
 from logins.paired import LoginError, paired
 from rest.connection import Credentials, Logins
+from rest.identity import Identity, IdentityError
 from yamlfile import reader
 from yamlfile.logins import Logins as Read
 from yamlfile.logins import read
@@ -47,6 +48,27 @@ def _read(option: str, name: str) -> Read:
         raise UsageError("; ".join(filter(None, (f"{option}: {error}", error.remedy)))) from None
     except ValueError as error:
         raise UsageError(f"{option}: {name} {error}; give {CREDENTIALS}") from None
+
+
+def identity(options: argparse.Namespace) -> Identity | None:
+    """The certificate and key that prove this client to switches; None without these options.
+
+    Raises UsageError if one is missing, cannot be read or used, or others can read the key.
+    """
+    pair = options.client_certificate, options.client_key
+    if not any(pair):
+        return None
+    if not all(pair):
+        raise UsageError("--client-certificate and --client-key: one is of no use without the other")
+    certificate = inputs.text("--client-certificate", pair[0])
+    try:
+        found = Identity(certificate, reader.private(Path(pair[1]).expanduser()))
+        found.check()
+    except StepError as error:
+        raise UsageError("; ".join(filter(None, (f"--client-key: {error}", error.remedy)))) from None
+    except IdentityError as error:
+        raise UsageError(f"--client-certificate {pair[0]} and --client-key {pair[1]}: {error}") from None
+    return found
 
 
 def new_password(user: str, refused: str) -> str:

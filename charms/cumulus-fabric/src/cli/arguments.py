@@ -73,6 +73,10 @@ def _trusting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
     words = "the same with the passwords that some switches still have, while you change them"
     parser.add_argument("--previous-credentials", default="", metavar="FILE", help=words)
+    words = "PEM of the certificate for switches that ask for one (mTLS)"
+    parser.add_argument("--client-certificate", default="", metavar="FILE", help=words)
+    words = "PEM of its key, without a passphrase, in a file that only you can read"
+    parser.add_argument("--client-key", default="", metavar="FILE", help=words)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"

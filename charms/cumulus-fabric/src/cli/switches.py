@@ -26,6 +26,7 @@ from plan import not_approved
 from rest.client import Nvue
 from rest.connection import Access, Credentials, Logins, SwitchError
 from rest.fleet import in_parallel
+from rest.identity import Identity
 from standalone import scripts
 from tree.record import NOTHING, Record
 
@@ -220,7 +221,11 @@ def _pins(options: argparse.Namespace, fabric: Fabric) -> dict[str, str]:
 
 
 def _access(
-    options: argparse.Namespace, logins: Logins, ca: str = "", pinned: Mapping[str, str] = {}
+    options: argparse.Namespace,
+    logins: Logins,
+    ca: str = "",
+    pinned: Mapping[str, str] = {},
+    identity: Identity | None = None,
 ) -> Access:
     return Access(
         logins.default,
@@ -231,6 +236,7 @@ def _access(
         os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
         clock=options.clock,
         others=logins.others,
+        identity=identity,
     )
 
 
@@ -316,7 +322,8 @@ def site(
     Raises UsageError if a file or an argument cannot be used.
     """
     _addressed(fabric, names)
-    way = _access(options, logins, access.authorities(options.ca), _pins(options, fabric))
+    identity = access.identity(options)
+    way = _access(options, logins, access.authorities(options.ca), _pins(options, fabric), identity)
     known = inputs.record(getattr(options, "record", ""))
     replaced = getattr(options, "replaced", ())
     require_known(fabric, replaced, "--replaced")

@@ -23,6 +23,10 @@ WORDS = (
     (r"\bset ca-certificate to the authority that signed it", "give the authority that signed it with --ca"),
     (r"\bwith pinned-certificates\b", "with --pin"),
     (r"\boption juju-https-proxy\b", "variable https_proxy"),
+    (
+        r"\bput client-certificate and client-key into the secret\b",
+        "give --client-certificate and --client-key",
+    ),
     (r"\bput the new one into the secret\b", "put the new one into the file of --credentials"),
 )
 """Patterns of the charm's words, and what the command line has instead."""

@@ -11,6 +11,7 @@ from functools import partial
 from charmkit.reconcile import InputError
 from converge import Finding, Severity
 from rest.connection import Logins
+from rest.identity import Identity, IdentityError
 from yamlfile.logins import Login, of_switches
 from yamlfile.logins import Logins as Read
 
@@ -50,6 +51,23 @@ def logins(content: Mapping[str, str], names: Collection[str]) -> Logins:
     except LoginError as error:
         remedy = "give it the keys user and password; each is one line of text, the user without a colon"
         raise InputError(_wrong(f"the secret {error}", error.remedy or remedy)) from None
+
+
+def identity(content: Mapping[str, str]) -> Identity | None:
+    """The certificate and key that prove the charm to switches; None if the secret has none.
+
+    Raises InputError for a pair that cannot be used.
+    """
+    pair = content.get("client-certificate", ""), content.get("client-key", "")
+    if not any(pair):
+        return None
+    found = Identity(*pair)
+    try:
+        found.check()
+    except IdentityError as error:
+        remedy = "renew client-certificate and client-key in the secret"
+        raise InputError(_wrong(f"the secret cannot be used: {error}", remedy)) from None
+    return found
 
 
 def _others(content: Mapping[str, str], key: str) -> dict[str, Login]:

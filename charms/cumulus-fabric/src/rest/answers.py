@@ -19,6 +19,12 @@ MAX_NUMBER = 2**64
 MAX_VALUES = 2**21
 """Values of an answer, which take more memory than the answer itself. The largest switch has a million."""
 
+CLIENTS = b"SSL certificate"
+"""The answer of nginx to a client without a certificate: ``No required SSL certificate was sent``."""
+
+IDENTITY = "put client-certificate and client-key into the secret"
+"""The remedy for that."""
+
 ITS_RESULT = "juju operations lists it, and juju show-task N has its result"
 """The place of an earlier or another action, by its task's number."""
 
@@ -51,6 +57,8 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
         return {"number": answer}
     if done:
         raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
+    if status == HTTPStatus.BAD_REQUEST and CLIENTS in content:
+        raise SwitchError("certificate", "it wants a client's certificate that it knows", IDENTITY, status)
     if status == HTTPStatus.UNAUTHORIZED:
         said = f"the switch refused user {user}"
         remedy = (
@@ -60,7 +68,7 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
         raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what == "POST /revision":
         said = f"user {user} may not change it: its role is read-only, such as nvue-monitor"
-        remedy = f"run nv set system aaa user {user} role nvue-admin and nv config apply on it, "
+        remedy = f"run nv set system aaa user {user} role nvue-admin on it; then nv config apply, "
         remedy += "or put another user into the secret"
         raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what.startswith("GET "):

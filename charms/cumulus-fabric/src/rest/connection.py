@@ -18,6 +18,8 @@ from urllib.parse import unquote, urlsplit
 
 from converge import StepError, bounded, words
 
+from rest.identity import Identity
+
 RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each retry."""
 
@@ -130,6 +132,7 @@ class Access:
     clock: Clock = time  # for pauses and timeouts
     # By switch name, those that the switch takes instead
     others: Mapping[str, Credentials] = field(default_factory=dict[str, Credentials])
+    identity: Identity | None = None  # for switches that ask their clients for a certificate
 
 
 def connect(name: str, address: str, port: int, access: Access) -> Connection:
@@ -170,6 +173,8 @@ def place(address: str, port: int) -> str:
 
 def _connection(address: str, port: int, access: Access, pin: str | None) -> "_Https":
     context = ssl.create_default_context(cadata=access.ca or None)
+    if access.identity:
+        access.identity.load(context)
     if pin is not None:
         # The certificate itself is compared by _Https, before anything is sent.
         context.check_hostname = False
