@@ -194,7 +194,8 @@ class Actions:
     def render(self, given: Rendering) -> Results:
         """The configuration of one switch, or those of several with their names."""
         chosen = [each for each in self.fabric.switches if not given.names or each.name in given.names]
-        dialects = self._dialects(chosen, given)
+        known = dict.fromkeys((each.name for each in chosen), Dialect.UNTIL_5_14)
+        dialects = known if given.format == formats.ZTP else self._dialects(chosen, given)
         try:
             texts = {
                 each.name: formats.write(self.fabric, each, dialects[each.name], given.format)

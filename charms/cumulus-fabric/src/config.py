@@ -220,7 +220,7 @@ class Upgrading(Restoring):
 class Rendering(Switches):
     """Parameters of ``render``."""
 
-    format: str = option("nv", choices=("nv", "yaml", "json"))
+    format: str = option("nv", choices=("nv", "yaml", "json", "ztp"))
     dialect: str | float = "auto"
 
     def __post_init__(self) -> None:

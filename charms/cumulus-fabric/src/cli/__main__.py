@@ -118,7 +118,7 @@ def _render(options: argparse.Namespace, fabric: Fabric) -> bool:
 def _written(options: argparse.Namespace, fabric: Fabric, switch: Switch) -> str:
     dialect = switch.dialect
     if dialect is None:
-        if options.dialect is None and switch.platform == "cumulus":
+        if options.dialect is None and switch.platform == "cumulus" and options.format != formats.ZTP:
             note = f"{switch.name}: the intent does not set its dialect; written for releases up to 5.14"
             print(note, file=sys.stderr)
         dialect = Dialect(options.dialect or Dialect.UNTIL_5_14.value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch's configuration as text: ``nv set`` commands, NVUE's YAML, or JSON. Pure."""
+"""A switch's configuration as text: ``nv set`` commands, NVUE's YAML, JSON, or its first boot. Pure."""
 
 import json
 import re
@@ -11,7 +11,12 @@ from intent.model import Dialect, Fabric, Switch
 from standalone.scripts import script_for
 from tree import Tree, commands, render
 
-FORMATS = ("nv", "yaml", "json")
+from output import ztp
+
+ZTP = "ztp"
+"""The script for the first boot, which is of no dialect, and needs nothing of the switch."""
+
+FORMATS = ("nv", "yaml", "json", ZTP)
 
 
 class FormatError(ValueError):
@@ -21,13 +26,19 @@ class FormatError(ValueError):
 def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
     """``switch``'s configuration in one of FORMATS, ending in a newline.
 
-    Raises FormatError if YAML or JSON is requested of an Onyx or Comware switch, which has commands only.
+    Raises FormatError if another format is requested of an Onyx or Comware switch, which has commands only,
+    or a first boot of a switch without a management address.
     """
     if switch.platform != "cumulus" and form != "nv":
         raise FormatError(f"{switch.name} runs {switch.platform}, which takes commands only: use format nv")
     if switch.platform != "cumulus":
         script = script_for(fabric, switch)
         return _joined([*(f"! {note}" for note in script.notes), *script.typed])
+    if form == ZTP:
+        if not switch.management:
+            what = "has no management address, which its certificate is for"
+            raise FormatError(f"{switch.name} {what}: give {switch.path}.management")
+        return ztp.script(switch)
     tree = render.tree(fabric, switch, dialect)
     return {"yaml": as_yaml, "json": as_json}[form](tree) if form != "nv" else as_commands(tree, dialect)
 
