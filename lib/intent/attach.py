@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from converge.shape import InvalidValue, at
 
-from intent import declaration, ports
+from intent import ports
+from intent.declared import racks
 from intent.model import Bond, Bridging, Network, Segment, SwitchPort
 
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
@@ -23,7 +24,7 @@ UNKNOWN = "none"
 """The host name of a host whose name is not known."""
 
 
-_Bridged = declaration.Hosts | declaration.DeclaredBond | declaration.SingleHomed
+_Bridged = racks.Hosts | racks.DeclaredBond | racks.SingleHomed
 
 
 class _Place(NamedTuple):
@@ -39,7 +40,7 @@ class _Place(NamedTuple):
 class Attachments:
     """Makes the bonds and ports of one leaf."""
 
-    rack: declaration.Rack
+    rack: racks.Rack
     path: str  # of the rack
     leaf: int  # the leaf's number in the rack, from 0
     leaves: int  # of the rack
@@ -60,7 +61,7 @@ class Attachments:
             found.append(Bond(name, *carried, mtu, bond.description, bond.host, where, how, members, segment))
         return tuple(found)
 
-    def _hosts(self, hosts: declaration.Hosts, path: str) -> Iterator[Bond]:
+    def _hosts(self, hosts: racks.Hosts, path: str) -> Iterator[Bond]:
         carried, how = self._carried(path, hosts, provider=True), _bridging(hosts)
         counted = not hosts.members
         for port, number, host, where in _places(hosts, self.rack.count, path):
@@ -117,22 +118,22 @@ class Attachments:
         return carried, native
 
 
-def _places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_Place]:
+def _places(hosts: racks.Hosts, count: int, path: str) -> Iterator[_Place]:
     """The hosts in their order, by ``ports`` or by ``members``."""
     if bool(hosts.ports) == bool(hosts.members):
         raise InvalidValue(at(path, "ports"), hosts.ports, "either ports or members")
     if hosts.members:
-        yield from _named_places(hosts, racks, path)
+        yield from _named_places(hosts, count, path)
         return
     names = ports.expand(at(path, "ports"), hosts.ports)
-    if hosts.names and (len(hosts.names) != len(names) or racks > 1):
-        wanted = f"one name for each of {racks * len(names)} ports, or none"
+    if hosts.names and (len(hosts.names) != len(names) or count > 1):
+        wanted = f"one name for each of {count * len(names)} ports, or none"
         raise InvalidValue(at(path, "names"), len(hosts.names), wanted)
     for number, port in enumerate(names, 1):
         yield _Place(port, number, hosts.names[number - 1] if hosts.names else "", path)
 
 
-def _named_places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_Place]:
+def _named_places(hosts: racks.Hosts, count: int, path: str) -> Iterator[_Place]:
     if hosts.names:
         raise InvalidValue(at(path, "names"), list(hosts.names), "no names beside members, which have theirs")
     taken: dict[int, str] = {}
@@ -143,7 +144,7 @@ def _named_places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_
             wanted = f"a local-id that {other} does not have"
             raise InvalidValue(at(where, "local-id"), member.local_id, wanted)
         host = member.host or key
-        if racks > 1 and host != UNKNOWN:
+        if count > 1 and host != UNKNOWN:
             raise InvalidValue(at(where, "host"), host, f"{UNKNOWN} where count is above 1")
         yield _Place(member.port, member.local_id, "" if host == UNKNOWN else host, where)
 

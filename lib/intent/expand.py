@@ -8,9 +8,11 @@ from dataclasses import fields, replace
 from converge.shape import InvalidValue, at
 from yamlfile import reader
 
-from intent import declaration, ports, schema
+from intent import ports, schema
 from intent.attach import PROVIDER_VLANS, Attachments, named, preference
-from intent.declaration import Asns, Intent, Leaves, Spines
+from intent.declaration import Intent
+from intent.declared.racks import Rack
+from intent.declared.switches import Asns, DeclaredUnmanaged, Leaves, Override, Spines
 from intent.model import (
     API_PORT,
     SECTIONS,
@@ -96,7 +98,7 @@ def _vlans(path: str, declared: str | int) -> Iterator[int]:
         yield int(item)
 
 
-def _unmanaged(intent: Intent, switch: Switch, own: declaration.Unmanaged | None) -> Unmanaged:
+def _unmanaged(intent: Intent, switch: Switch, own: DeclaredUnmanaged | None) -> Unmanaged:
     """Return others' part of a switch; the ports and bonds that the whole intent names are the leaves'."""
     both = {"unmanaged": intent.unmanaged}
     if own:
@@ -161,14 +163,14 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
             yield _switch(intent, scheme, switch)
 
 
-def _first_leaf(scheme: Leaves, rack: declaration.Rack, number: int, repeat: int) -> int:
+def _first_leaf(scheme: Leaves, rack: Rack, number: int, repeat: int) -> int:
     """The number of the first leaf of a rack that has a number: its own, or that of racks which are alike."""
     if rack.first_leaf is None:
         return number * scheme.per_rack
     return rack.first_leaf + repeat * scheme.per_rack
 
 
-def _racks(intent: Intent) -> Iterator[tuple[str, declaration.Rack, int, int]]:
+def _racks(intent: Intent) -> Iterator[tuple[str, Rack, int, int]]:
     """Each rack's path, its entry, its place among those of that entry, and its number.
 
     Numbers are the racks' own, or all of them are places in the list: a rack that is named in neither way
@@ -190,7 +192,7 @@ def _racks(intent: Intent) -> Iterator[tuple[str, declaration.Rack, int, int]]:
             yield path, rack, repeat, number
 
 
-def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) -> tuple[str, ...]:
+def _leaf_names(scheme: Leaves, rack: Rack, path: str, number: int) -> tuple[str, ...]:
     if not rack.leaves:
         return tuple(scheme.name.format(rack=number, leaf=leaf) for leaf in range(1, scheme.per_rack + 1))
     if rack.count > 1:
@@ -198,9 +200,7 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
     return rack.leaves
 
 
-def _segment_mac(
-    scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int
-) -> tuple[str, str]:
+def _segment_mac(scheme: Leaves, rack: Rack, path: str, number: int, repeat: int) -> tuple[str, str]:
     """The path of a rack's segment MAC, and the MAC."""
     if rack.segment_mac:
         own = at(path, "segment-mac")
@@ -268,7 +268,7 @@ def _switch(intent: Intent, scheme: Spines | Leaves, switch: Switch) -> Switch:
     management = _address(at(section, "management"), scheme.management, number)
     loopback = _address(at(section, "loopback"), scheme.loopback, number)
     asn = _asn(at(section, "asn"), scheme.asn, number)
-    own = intent.switches.get(switch.name, declaration.Override())
+    own = intent.switches.get(switch.name, Override())
     dialect = own.dialect or intent.dialect
     return replace(
         switch,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from converge.shape import at
 
 from intent import ports
-from intent.declaration import Mtu, Roce, Underlay
+from intent.declared.settings import Mtu, Roce, Underlay
 
 API_PORT = 8765
 """Where NVUE's REST API listens if the intent has no other port."""

@@ -9,7 +9,8 @@ from yamlfile.values import FileError
 
 from intent import expand, ports, schema
 from intent.attach import UNKNOWN
-from intent.declaration import Hosts, Intent, Rack
+from intent.declaration import Intent
+from intent.declared.racks import Hosts, Rack
 from intent.model import Bond, Fabric, Role
 from intent.rewrite import Fixed, Members, with_numbers
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema of the intent, as declaration.py declares it.
+"""The schema of the intent, as declaration.py and declared/ declare it.
 
 ``parse`` reads a text by it, ``json_schema`` writes it as JSON Schema (shipped in schema/).
 """
@@ -8,7 +8,8 @@ from typing import Any
 
 from yamlfile import reader
 
-from intent.declaration import Intent, record
+from intent.declaration import Intent
+from intent.declared.shapes import record
 
 INTENT = record(Intent)
 

@@ -14,7 +14,7 @@ from charmkit.fabric import Host, Marking, Mtu, Policy, PortReport, Qos, Share, 
 from converge import Finding, Severity
 from converge.document import LONGEST
 from converge.shape import InvalidValue
-from intent.declaration import Roce
+from intent.declared.settings import Roce
 from intent.model import Fabric, Role, plain_name, same_system
 
 REWIRE = "move the cable or correct the intent"

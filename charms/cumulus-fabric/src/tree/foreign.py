@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from intent import ports
-from intent.declaration import Underlay
+from intent.declared.settings import Underlay
 from intent.model import Segment, Unmanaged
 
 from tree import Path, Tree, as_tree, covers, get_path, get_tree, has, leaves, nodes, unsets
