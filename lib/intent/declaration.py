@@ -15,6 +15,14 @@ from converge.shape import Boolean, Integer, ListOf
 from intent import values
 from intent.declared.networks import NETWORKS, PROVIDER_VLANS, DeclaredNetwork, ProviderVlans
 from intent.declared.racks import Rack
+from intent.declared.routing import (
+    PREFIX_LISTS,
+    ROUTE_MAPS,
+    VRFS,
+    DeclaredPrefix,
+    DeclaredRule,
+    DeclaredVrf,
+)
 from intent.declared.settings import Mtu, Roce, Underlay
 from intent.declared.shapes import record
 from intent.declared.switches import (
@@ -41,6 +49,13 @@ class Intent:
     host_names: Annotated[bool, Boolean()] = False
     underlay: Annotated[Underlay, record(Underlay)] = field(default_factory=Underlay)
     provider_vlans: Annotated[ProviderVlans | None, PROVIDER_VLANS] = None
+    vrfs: Annotated[Mapping[str, DeclaredVrf], VRFS] = field(default_factory=dict[str, DeclaredVrf])
+    prefix_lists: Annotated[Mapping[str, tuple[DeclaredPrefix, ...]], PREFIX_LISTS] = field(
+        default_factory=dict[str, tuple[DeclaredPrefix, ...]]
+    )
+    route_maps: Annotated[Mapping[str, tuple[DeclaredRule, ...]], ROUTE_MAPS] = field(
+        default_factory=dict[str, tuple[DeclaredRule, ...]]
+    )
     unmanaged: Annotated[DeclaredUnmanaged, record(DeclaredUnmanaged)] = field(
         default_factory=DeclaredUnmanaged
     )

@@ -28,6 +28,7 @@ from intent.model import (
     SwitchPort,
     Unmanaged,
 )
+from intent.vrfs import routing
 from intent.wiring import setting, wire
 
 MAX_VLAN = 4094
@@ -60,6 +61,8 @@ def expand(intent: Intent) -> Fabric:
     if leaves and not spines and (len(leaves) != 2 or leaves[0].rack != leaves[1].rack):
         wanted = "the spines that the leaves connect to; only the two leaves of a single rack need none"
         raise InvalidValue("spines", None, wanted)
+    if routed := routing(intent, leaves):
+        leaves = [replace(leaf, routing=routed[leaf.name]) for leaf in leaves]
     switches = (*wire(intent, spines, leaves), *standalone)
     declared = intent.leaves.df_preference if intent.leaves else None
     listed = declared if isinstance(declared, tuple) else ()

@@ -15,6 +15,7 @@ from converge.shape import at
 
 from intent import ports
 from intent.declared.settings import Mtu, Roce, Underlay
+from intent.routing import NO_ROUTING, Routing
 
 API_PORT = 8765
 """Where NVUE's REST API listens if the intent has no other port."""
@@ -227,6 +228,7 @@ class Switch:
     # Ports to hosts without a bond; on a standalone switch all ports
     single_homed: tuple[SwitchPort, ...] = ()
     networks: tuple[Network, ...] = ()  # that this switch bridges
+    routing: Routing = NO_ROUTING  # what it routes for hosts
     unmanaged: Unmanaged = field(default_factory=Unmanaged)  # what others look after on it
     overridden: frozenset[str] = frozenset()  # the keys that its own entry under `switches` sets
 
@@ -274,6 +276,15 @@ class Switch:
         yield from ((link.port, link.path) for link in self.links)
         yield from ((member, bond.path) for bond in self.bonds for member in bond.members)
         yield from ((port.name, port.path) for port in self.single_homed)
+        yield from self._ports_to_peers()
+
+    def _ports_to_peers(self) -> Iterator[tuple[str, str]]:
+        """Front-panel ports to routers outside; subinterfaces share one if their VLANs differ."""
+        shared: set[str] = set()
+        for peer in self.routing.peers:
+            if peer.port and not (peer.vlan and peer.port in shared):
+                yield peer.port, peer.path
+            shared |= {peer.port} if peer.vlan else set()
 
 
 def plain_name(system: str) -> str:

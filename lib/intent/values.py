@@ -32,6 +32,7 @@ ADDRESS = Text(_IPV4, "an IPv4 address such as 10.10.10.1")
 IP = Text(rf"(?:{_IPV4}|{_IPV6})", "an address such as 192.0.2.31 or 2001:db8::31")
 SUBNET = Text(rf"{_IPV4}/(?:3[0-2]|[12]?[0-9])", "an IPv4 subnet such as 192.168.25.0/24")
 LINK_ADDRESS = Text(rf"{_IPV4}/(?:30|31)", "an address of a link such as 10.1.0.0/31, or of a /30")
+GATEWAY = Text(rf"{_IPV4}/(?:[89]|[12][0-9]|3[01])", "an address with its prefix such as 10.1.10.1/24")
 MAC = Text(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}", "a MAC address such as 44:38:39:BE:EF:01")
 PORT = Text(_SWP, "a port such as swp9")
 PORTS = Text(
@@ -76,12 +77,23 @@ HOST = Text(_LABEL, "a host name")
 """An entry that may be without a host has ``none`` then."""
 LINE = Text(r"[!-~](?:[ -~]{0,198}[!-~])?", "one line of printable ASCII, at most 200 characters")
 
+# Linux' limit of a device's name; mgmt is the switches' own VRF for their management
+VRF = Text(
+    r"(?!mgmt$|lo$|swp|eth|vlan|bond)[A-Za-z][A-Za-z0-9_-]{0,14}", "a VRF's name such as red, but not mgmt"
+)
+# The drain of a leaf has the route map cumulus-fabric-drain
+POLICY = Text(r"(?!cumulus-fabric-)[A-Za-z][A-Za-z0-9_-]{0,30}", "a name of letters, digits, _ and -")
+
 ASN = Integer(1, 4294967294, "an AS number")
 VLAN = Integer(1, 4094, "a VLAN")
+VRF_VLAN = Integer(2, 4093, "a VLAN")
 VNI = Integer(1, 16777215, "a VNI")
 MTU = Integer(1280, 9216, "an MTU")
 PRIORITY = Integer(0, 7, "a priority")
 DSCP = Integer(0, 63, "a DSCP")
+PREFIX_LENGTH = Integer(0, 32, "a length of a prefix")
+PREFERENCE = Integer(0, 4294967295, "a number")
+METRIC = Integer(1, 4294967295, "a number")
 PERCENT = Integer(1, 99, "a percentage")
 FRONT_PORTS = Integer(1, 256, "a number of ports")
 RACK = Integer(0, 4095, "a rack's number")

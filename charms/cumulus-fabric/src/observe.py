@@ -10,8 +10,9 @@ from converge import Finding, Severity
 from rest.client import Nvue
 from rest.connection import LOOK_S, SwitchError
 from rest.fleet import Fleet
-from tree import Tree, get_path
+from tree import Tree, get_path, nodes
 from tree.record import UNKNOWN, Box
+from tree.routing.others import has_vrfs
 from tree.seen import by_port
 
 OLDEST, NEWEST = (5, 5), (5, 99)
@@ -33,6 +34,10 @@ INTERFACES = (
 
 ROCE_COUNTERS = "qos/roce/counters"
 """The part of an interface that a look reads, too; it is left out where an apply waits and looks again."""
+
+VRFS = ("/*/evpn", "/*/router/bgp/neighbor")
+"""The parts of each VRF that are read, where there is any but the switches' own."""
+
 
 PLATFORM = (5, 9)
 """From this release on ``platform`` has the device's numbers; up to 5.8 ``platform hardware`` has them, and
@@ -178,7 +183,7 @@ def _state(switch: Nvue, applied: Tree, *, counted: bool) -> Tree:
 
     ``counted``: with what its ports counted. Sessions are named by their ports, also of numbered links.
     """
-    parts = (*INTERFACES, *([ROCE_COUNTERS] if counted else []))
+    parts = (*INTERFACES, *_of_gateways(applied), *([ROCE_COUNTERS] if counted else []))
     interfaces = switch.get("/interface", include=[f"/*/{part}" for part in parts])
     return {
         "interface": interfaces,
@@ -187,4 +192,13 @@ def _state(switch: Nvue, applied: Tree, *, counted: bool) -> Tree:
         "vni": switch.get("/evpn/vni"),
         "port": switch.get("/bridge/domain/br_default/port"),
         "roce": switch.get("/qos/roce"),
+        "vrf": switch.get("/vrf", include=VRFS) if has_vrfs(applied) else {},
     }
+
+
+def _of_gateways(applied: Tree) -> Iterator[str]:
+    """The parts of interfaces to read where some have gateways: addresses, as the release calls them."""
+    svis = [node for _, node in nodes(applied, "interface") if node.get("type") == "svi"]
+    for key in ("ip", "ipv4"):
+        if any(key in node for node in svis):
+            yield from (f"{key}/address", f"{key}/vrr")

@@ -46,6 +46,7 @@ AREAS = {
     "VLANs": ("bridge",),
     "EVPN": ("nve", "evpn"),
     "BGP": ("router", "vrf"),
+    "DHCP relay": ("service",),
     "RoCE": ("qos",),
 }
 """Areas in the order in which they are shown, and the top-level keys of the tree in each."""
@@ -248,11 +249,17 @@ def _object(path: Path) -> _Object:
             return _Object("", name, path[:2])
         case ("bridge", "domain", _, "vlan", vlan, *_):
             return _Object("VLAN", vlan, path[:5])
-        case ("vrf", _, "router", "bgp", "neighbor", name, *_):
+        case ("vrf", "default", "router", "bgp", "neighbor", name, *_):
             return _Object("neighbor", name, path[:6])
-        case ("vrf", vrf, "router", "bgp", *rest):
+        case ("vrf", "default", "router", "bgp", *rest):
             words = [word for word in rest if word not in ("enable", "state")]
-            return _Object("", " ".join(words) or f"BGP in VRF {vrf}")
+            return _Object("", " ".join(words) or "BGP in VRF default")
+        case ("vrf", vrf, *_):
+            return _Object("VRF", vrf, path[:2])
+        case ("router", "policy", kind, name, *_):
+            return _Object(kind, name, path[:4])
+        case ("service", "dhcp-relay", vrf, *_):
+            return _Object("DHCP relay in VRF", vrf, path[:3])
         case _:
             return _Object("", " ".join(word for word in path if word not in ("enable", "state")))
 

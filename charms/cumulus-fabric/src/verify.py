@@ -22,6 +22,7 @@ from tree.diff import IN_VRF, same
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
 from tree.render import BRIDGE, mtu_of
+from tree.routing.seen import differences
 from tree.seen import bonded, is_up, neighbours, switches_by_chassis
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
@@ -109,6 +110,7 @@ class Checker:
             yield from self._host_port(port.name, port)
         for network in self.switch.extended:
             yield from self.vni(network)
+        yield from self._routes()
         yield from self._sends_to_silent()
         yield from self._lldp()
         yield from self._roce()
@@ -358,6 +360,14 @@ class Checker:
                 what = f"still sends to {leaf.name}, which has withdrawn its EVPN routes"
                 remedy = f"check the BGP sessions of {leaf.name} and of the spines"
                 yield self._say(Severity.BLOCKED, "EVPN", what, remedy)
+
+    def _routes(self) -> Iterator[Finding]:
+        before = None if self.expected is None else self.expected.before.get(self.switch.name, {})
+        for each in differences(self.switch, self.state, before):
+            if each.remedy:
+                yield self._say(Severity.BLOCKED, each.subject, each.what, each.remedy)
+            else:
+                yield from self._differs(each.subject, each.what, *each.path)
 
     def _lldp(self) -> Iterator[Finding]:
         """A switch that sees nobody, not even the switches at the ends of its links, which all speak LLDP.

@@ -7,6 +7,7 @@ from typing import Annotated
 from converge.shape import Boolean, Integer, ListOf, MappingOf, Union
 
 from intent import values
+from intent.declared.routing import Gateway
 from intent.declared.shapes import Short, record
 
 
@@ -19,6 +20,7 @@ class DeclaredNetwork:
     untagged: Annotated[bool, Boolean()] = False  # whether hosts get it untagged by default (PXE)
     space: Annotated[str, values.NAME] = ""  # its Juju space, for people and audits
     subnets: Annotated[tuple[str, ...], ListOf(values.SUBNET, "subnets")] = ()
+    gateway: Annotated[Gateway | None, record(Gateway)] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ between them is up; two leaves are peers of a segment when both have it and hear
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.nvue import routing
 from lab.nvue.addresses import addresses, port_of
 from lab.nvue.factory import HOSTNAME
 from lab.nvue.rules import Issue, Rules, vnis
@@ -55,6 +56,8 @@ class Fabric:
     """Switches whose lldpd does not run: they neither hear nor say anything."""
     refuse: dict[str, Issue] = field(default_factory=dict)
     """Switches whose next applies fail, and why."""
+    outside: dict[Port, int] = field(default_factory=dict)
+    """Routers outside the fabric: the AS number of each, by the switch and the router's address."""
     counters: dict[Port, Tree] = field(default_factory=dict)
     """The ports' counters of RoCE, as `nv show interface PORT qos roce counters -o json` has them."""
     members: dict[str, "Member"] = field(default_factory=dict)
@@ -144,11 +147,24 @@ class Member:
         return {
             "interface": self._interfaces(),
             "bridge": {"domain": self._bridges()},
-            "vrf": {"default": {"router": {"bgp": {"neighbor": self._neighbors()}}}},
+            "vrf": self._vrfs(),
             "evpn": {"multihoming": {"esi": self._segments()}, "vni": self._vnis()},
             "qos": {"roce": self._roce()},
             "mlag": self._mlag(),
         }
+
+    def _vrfs(self) -> Tree:
+        shown = routing.vrfs(self.tree, self.rules.on, self._outside)
+        own = shown.get("default", {}).get("router", {}).get("bgp", {}).get("neighbor", {})
+        return {**shown, "default": {"router": {"bgp": {"neighbor": {**own, **self._neighbors()}}}}}
+
+    def _outside(self, vrf: str, router: str) -> bool:
+        """Whether a session with a router outside the fabric is up: with its AS number, in the right VRF."""
+        bgp = self.tree.get("vrf", {}).get(vrf, {}).get("router", {}).get("bgp", {})
+        remote = bgp.get("neighbor", {}).get(router, {}).get("remote-as")
+        asn, interfaces = self.fabric.outside.get((self.name, router)), self.tree.get("interface", {})
+        way = interfaces.get(port_of(interfaces, router), {})
+        return asn is not None and remote in (asn, "external") and routing.vrf_of(way) == vrf
 
     def _mlag(self) -> Tree:
         """The lower priority is the primary, or else the lower address; alone, a switch is the primary."""
@@ -253,6 +269,8 @@ class Member:
                 members = self._members(bond)
                 shown[bond] = _interface("bond", content.get("link", {}).get("mtu", 9216), self.bond_up(bond))
                 shown[bond]["bond"] = {"member": {member: {} for member in members}, "mode": "lacp"}
+        for name, routed in routing.svis(self.tree, self.rules.on):
+            shown[name] = _interface("svi", 9216, True) | routed
         if "bridge" in self.tree:
             shown["br_default"] = _interface("bridge", 9216, True)
         return shown
@@ -291,6 +309,8 @@ class Member:
         interfaces = self.tree.get("interface", {})
         for name in self._bgp().get("neighbor", {}):
             interface = port_of(interfaces, name)
+            if (self.name, interface) not in self.fabric.cables and name != interface:
+                continue  # with a router outside
             up, evpn = self.fabric.session((self.name, interface))
             kind = "unnumbered" if interface == name else "numbered"
             shown[name] = {"state": "established" if up else "idle", "type": kind}

@@ -37,6 +37,7 @@ _BGP = "vrf/{vrf}/router/bgp"
 _FAMILIES = ("ipv4-unicast", "ipv6-unicast", "l2vpn-evpn")
 _MATCH = "acl/{name}/rule/{rule}/match/ip"
 _PORT = "interface/{interface}/bridge/domain/{domain}"
+_RELAY = "service/dhcp-relay/{vrf}"
 _USER = "system/aaa/user/{name}"
 _TARGETS = ("import", "export", "both")
 _VRR_MAC, _VRR_ID = either(MAC, one_of("auto")), either(integer(1, 255), one_of("none"))
@@ -103,6 +104,7 @@ COMMON: Paths = {
     "evpn/vni/{vni}/rd": either(DISTINGUISHER, one_of("auto")),
     **{f"evpn/vni/{{vni}}/route-target/{way}/{{target}}": None for way in _TARGETS},
     "vrf/{vrf}/router/nexthop-tracking/{family}/route-map/{name}/protocol/{protocol}": None,
+    "vrf/{vrf}/loopback/ip/address/{prefix}": None,
     "vrf/{vrf}/evpn/vni/{vni}": None,
     "vrf/{vrf}/evpn/vlan": either(integer(1, 4094), one_of("auto")),
     "vrf/{vrf}/table": either(integer(1001, 1255), one_of("auto")),
@@ -144,12 +146,24 @@ COMMON: Paths = {
     f"{_BGP}/neighbor/{{neighbor}}/type": one_of("unnumbered", "numbered"),
     f"{_BGP}/neighbor/{{neighbor}}/description": LINE,
     **{
-        f"{_BGP}/{session}/address-family/l2vpn-evpn/policy/{way}/route-map": NAME
+        f"{_BGP}/{session}/address-family/{family}/policy/{way}/route-map": NAME
         for session in ("peer-group/{group}", "neighbor/{neighbor}")
         for way in ("inbound", "outbound")
+        for family in ("ipv4-unicast", "l2vpn-evpn")
     },
     "router/policy/route-map/{name}/rule/{rule}/action/deny": None,
     "router/policy/route-map/{name}/rule/{rule}/action/permit": None,
+    "router/policy/route-map/{name}/rule/{rule}/match/type": one_of("ipv4", "ipv6"),
+    "router/policy/route-map/{name}/rule/{rule}/match/ip-prefix-list": NAME,
+    "router/policy/route-map/{name}/rule/{rule}/set/local-preference": integer(0, 4294967295),
+    "router/policy/route-map/{name}/rule/{rule}/set/metric": integer(1, 4294967295),
+    "router/policy/prefix-list/{name}/type": one_of("ipv4", "ipv6"),
+    "router/policy/prefix-list/{name}/rule/{rule}/action": one_of("permit", "deny"),
+    **{
+        f"router/policy/prefix-list/{{name}}/rule/{{rule}}/match/{{prefix}}/{end}-prefix-len": integer(0, 32)
+        for end in ("min", "max")
+    },
+    "service/dhcp-relay/{vrf}/gateway-interface/{interface}/address": IPV4,
 }
 """Paths that every release has."""
 
@@ -159,6 +173,7 @@ _SWITCHES = [
     "evpn/dad",
     "evpn/multihoming",
     "router/bgp",
+    "router/vrr",
     "vrf/{vrf}/evpn",
     _BGP,
     *(f"{_BGP}/address-family/{family}" for family in _FAMILIES),
@@ -167,6 +182,7 @@ _SWITCHES = [
         for family in _FAMILIES[:2]
         for source in ("connected", "static")
     ),
+    f"{_BGP}/address-family/ipv4-unicast/route-export/to-evpn",
     *(f"{_BGP}/peer-group/{{group}}/address-family/{family}" for family in _FAMILIES),
     *(f"{_BGP}/neighbor/{{neighbor}}/address-family/{family}" for family in _FAMILIES),
     "interface/{interface}/evpn/multihoming/segment",
@@ -220,6 +236,8 @@ NEW: Paths = {
     "interface/{interface}/ipv4/dhcp-client/state": STATE,
     "interface/{interface}/ipv4/vrr/state": STATE,
     "interface/{interface}/ipv4/vrr/address/{prefix4}": None,
+    "interface/{interface}/ipv4/vrr/vrr-state/up": None,
+    "interface/{interface}/ipv4/vrr/vrr-state/down": None,
     "interface/{interface}/ipv4/vrr/mac-address": _VRR_MAC,
     "interface/{interface}/ipv4/vrr/mac-id": _VRR_ID,
     "interface/{interface}/vrf": NAME,
@@ -288,6 +306,16 @@ SPANS: list[tuple[int, int, Paths]] = [
     (6, 99, {_IDENTIFIER: DIGITS}),
     (0, 11, {"qos/roce/mode": one_of("lossless", "lossy")}),
     (12, 99, {"qos/roce/mode": one_of("lossless", "lossy", "lossless-single-ipool")}),
+    (0, 13, {f"{_RELAY}/server/{{address4}}": None, f"{_RELAY}/interface/{{interface}}": None}),
+    (
+        14,
+        99,
+        {
+            f"{_RELAY}/server-group/{{name}}/server/{{address4}}": None,
+            f"{_RELAY}/server-group/{{name}}/upstream-interface/{{interface}}": None,
+            f"{_RELAY}/downstream-interface/{{interface}}/server-group-name": NAME,
+        },
+    ),
     (0, 9, {"system/config/auto-save/enable": ON_OFF}),
     (10, 99, {"system/config/auto-save/state": STATE}),
 ]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab.nvue import paths
+from lab.nvue import paths, routing
 from lab.nvue.trees import Tree
 from lab.nvue.values import KEYS
 
@@ -109,7 +109,8 @@ class Rules:
 
     def contradictions(self, tree: Tree) -> list[Issue]:
         """Return the faults that only an apply finds: settings that do not go together."""
-        return [*self._bgp(tree), *self._interfaces(tree), *_vlans(tree)]
+        routed = (Issue("config_invalid", *each) for each in routing.contradictions(tree, vnis))
+        return [*self._bgp(tree), *self._interfaces(tree), *_vlans(tree), *routed]
 
     def _bgp(self, tree: Tree) -> Iterator[Issue]:
         general = tree.get("router", {}).get("bgp", {})

@@ -66,7 +66,8 @@ def _complete(tree: Tree, key: str, on: str) -> None:
     for bgp in _nodes(tree, ["vrf", "*", "router", "bgp"]):
         for name, neighbor in bgp.get("neighbor", {}).items():
             neighbor.setdefault("type", "numbered" if name[:1].isdigit() else "unnumbered")
-        if tree.get("evpn", {}).get(key) == on:
+    if tree.get("evpn", {}).get(key) == on:
+        for bgp in _nodes(tree, ["vrf", "default", "router", "bgp"]):
             bgp.setdefault("address-family", {}).setdefault("l2vpn-evpn", {}).setdefault(key, on)
     for roce in _nodes(tree, ["qos", "roce"]):
         roce.setdefault(key, on)

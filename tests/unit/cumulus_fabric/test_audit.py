@@ -150,10 +150,6 @@ BREAKING = {
         "leaves.anycast-mac: the anycast MAC 00:00:00:00:00:00 is all zeros, which is not valid for a "
         "gateway",
     ),
-    "an anycast MAC that is the second rack's segment MAC, by counting": (
-        {"leaves.anycast-mac": "44:38:39:be:ef:02"},
-        "leaves.anycast-mac: the anycast MAC 44:38:39:BE:EF:02 is also the segment MAC of rack 1",
-    ),
     # VLANs, VNIs and subnets belong to one network each, and every frame fits into what carries it.
     "a VLAN twice": (
         {"networks.internal.vlan": 9, "networks.internal.vni": 10},
@@ -286,6 +282,11 @@ def test_what_fits_does_not_block(change):
 
 
 DOUBTFUL = {
+    # NVIDIA's example of EVPN multihoming has the two alike: gateways have another MAC address, that of VRR.
+    "an anycast MAC that is the second rack's segment MAC, by counting": (
+        {"leaves.anycast-mac": "44:38:39:be:ef:02"},
+        "leaves.anycast-mac: the anycast MAC 44:38:39:BE:EF:02 is also the segment MAC of rack 1",
+    ),
     "a VLAN that the switch reserves": ({"networks.provider.vlan": 3800}, "networks.provider.vlan: "),
     "a bond's MTU below that of its networks": (
         {"racks.0.bonds.bond_ext.mtu": 1500},

@@ -11,7 +11,7 @@ from charmkit.fabric import Host
 from converge import Finding, worst_first
 from intent.model import Fabric
 
-from audit import addresses, attachments, macs, networks, roce
+from audit import addresses, attachments, macs, networks, roce, routing
 from audit import hosts as against_hosts
 from audit.ports import breakouts, settings
 
@@ -41,6 +41,9 @@ CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     networks.host_bits,
     networks.mtu_chain,
     networks.without_effect,
+    routing.vrf_numbers,
+    routing.gateways,
+    routing.peers,
     roce.everywhere_or_nowhere,
     roce.what_cumulus_can,
     roce.marks,

@@ -23,21 +23,17 @@ from tree.foreign import (
     carries_all,
     exempt,
     foreign,
-    gateways,
     groups,
     in_the_way,
     left_behind,
     listed,
     objects,
-    routed,
     settings,
     tree_of,
-    users,
-    vlan_interfaces,
-    vrf_of,
 )
 from tree.merge import Goal
 from tree.record import Box, Record
+from tree.routing.others import gateways, routed, users, vlan_interfaces, vrf_of
 
 from audit.shared import REMOVE_FIRST, Running, depending, shared, typed
 
@@ -163,12 +159,12 @@ class Comparison(Running):
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
             remedy = f"add it to the intent; or run plan and apply with {REMOVE}={listed(others)}"
             yield Finding(Severity.INFO, self.name, what, remedy)
-        if svis := gateways(self.applied, going):
+        if svis := gateways(self.after, going):
             those = ports.compact(svis)
             what = f"interface {those} has an address on a VLAN that would be removed"
             remedy = f"remove interface {those} first; {typed([f'interface {those}'])}, or keep the VLAN"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
-        if on_them := users(self.applied, going):
+        if on_them := users(self.after, going):
             what = f"{', '.join(on_them)}: {ON_REMOVED}"
             remedy = f"remove that first; {typed(on_them)}, or keep {ports.compact(on_them.values())}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
@@ -213,7 +209,8 @@ class Comparison(Running):
         found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
         for svi, vlan in vlan_interfaces(self.applied):
             vrf = vrf_of(get_tree(self.applied, "interface", svi))
-            if vrf and vlan in getting:
+            own = get_tree(self.wanted, "interface", svi)
+            if vrf and vlan in getting and not (own and vrf_of(own) == vrf):
                 found[vrf] += [(port, vlan, svi) for port in getting.pop(vlan)]
         for vrf, each in found.items():
             those, vlans, interfaces = map(ports.compact, zip(*each, strict=True))

@@ -44,7 +44,7 @@ def anycast_mac(fabric: Fabric) -> Iterator[Finding]:
         same = next((leaf for leaf in leaves if any(bond.segment.mac == mac for bond in leaf.bonds)), None)
         if same:
             what = f"the anycast MAC {mac} is also the segment MAC of rack {same.rack}"
-            yield Finding(Severity.BLOCKED, path, what, remedy)
+            yield Finding(Severity.WARNING, path, what, remedy)
 
 
 def _multicast(mac: str) -> bool:

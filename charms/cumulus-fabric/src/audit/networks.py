@@ -135,7 +135,7 @@ def without_effect(fabric: Fabric) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING, "provider-vlans", what, "add provider-vlans to the networks of the hosts"
         )
-    if any(leaf.anycast_mac for leaf in leaves):
+    if any(leaf.anycast_mac and not leaf.routing.svis for leaf in leaves):
         what = "the anycast MAC has no effect: no VLAN has a gateway (SVI) on the leaves"
         yield Finding(Severity.INFO, "leaves.anycast-mac", what, "leave it out unless you add gateways")
     if any(leaf.roce != "off" for leaf in leaves):

@@ -12,8 +12,9 @@ from intent import ports
 from intent.model import Dialect, Switch
 from tree import ON, Tree, get_path, get_tree, leaves, merged, nested, nodes
 from tree.diff import IN_VRF
-from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS, groups
+from tree.foreign import ACCESS, IDENTIFIER, UNUSED, groups
 from tree.render import BRIDGE
+from tree.routing.others import ROUTED, VRFS, vrf_of
 from tree.seen import port_of
 
 from audit.ports import breakouts
@@ -34,6 +35,14 @@ def other_dialect(switch: Switch, release: str) -> Finding | None:
         return None
     what = f"the intent sets dialect {switch.dialect.value}, but Cumulus Linux {release} uses {speaks.value}"
     return Finding(Severity.BLOCKED, switch.name, what, "set the dialect to auto")
+
+
+def relay_of_release(switch: Switch, release: str) -> Finding | None:
+    """A finding where a switch cannot relay DHCP as the intent says: 5.14 has groups of servers already."""
+    if not release.startswith("5.14") or not any(vrf.relay for vrf in switch.routing.vrfs):
+        return None
+    what = f"Cumulus Linux {release} has DHCP relay neither as releases before it nor as those from 5.15 on"
+    return Finding(Severity.BLOCKED, switch.name, what, "upgrade it to 5.15, or leave dhcp-relay out")
 
 
 def conflicts(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[Finding]:
@@ -84,14 +93,20 @@ def _other_uses(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[
         untagged.add(str(get_path(last, ("interface", port, *ACCESS))))
         excluded = [ACCESS] if "bridge" in own and access_vlan not in untagged else []
         excluded += [IDENTIFIER] if "evpn" in own or own.get("type") != "bond" else []
-        paths = VRFS if port in linked else (*VRFS, *ROUTED, *excluded)
-        found = [
-            f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
-        ]
+        routed = port in linked or any(get_path(own, path) is not None for path in ROUTED)
+        paths = VRFS if routed else (*VRFS, *ROUTED, *excluded)
+        known: tuple[object, ...] = (
+            None,
+            {},
+            *UNUSED,
+            vrf_of(own),
+            vrf_of(get_tree(last, "interface", port)),
+        )
+        found = [f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in known]
         if port in sessions.keys() - linked and str(get_tree(sessions, port).get("peer-group")) not in of:
             found.append(f"{' '.join(IN_VRF)} neighbor {port}")
         if port not in linked:
-            found += [f"interface {sub}" for sub in subs[port]]
+            found += [f"interface {sub}" for sub in subs[port] if sub not in interfaces]
         if found:
             what = f"{port} has another use on the switch ({'; '.join(found)}), which excludes the intent's"
             access = " ".join((above, *ACCESS))
@@ -150,6 +165,18 @@ def _other_vnis(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         if taken := [vni for vni in vnis if vni in needed]:
             what = f"{where} has VNI {taken[0]}, which is a network's in the intent"
             yield Finding(Severity.BLOCKED, name, what, "give the network another vni in the intent")
+    vrfs = {f"VRF {vrf}": get_tree(node, "evpn", "vni") for vrf, node in nodes(wanted, "vrf")}
+    there = [*others(applied), *_vlans_with_vnis(applied)]
+    for vrf, vnis in vrfs.items():
+        for where, taken in there:
+            if where not in vrfs and not vnis.keys().isdisjoint(taken):
+                what = f"{where} has VNI {next(iter(vnis))}, which is that of {vrf} in the intent"
+                yield Finding(Severity.BLOCKED, name, what, f"give {vrf} another vni in the intent")
+
+
+def _vlans_with_vnis(applied: Tree) -> Iterator[tuple[str, list[str]]]:
+    for vlan, node in nodes(applied, "bridge", "domain", BRIDGE, "vlan"):
+        yield f"VLAN {vlan}", list(get_tree(node, "vni"))
 
 
 def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
@@ -159,7 +186,7 @@ def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     own = {end: set_to[end] if isinstance(set_to.get(end), int) else vlan for end, vlan in VRF_VLANS.items()}
     picked = [vlan for vlan in needed if vlan.isdigit() and own["begin"] <= int(vlan) <= own["end"]]
     for vrf, node in nodes(applied, "vrf"):
-        evpn = get_tree(node, "evpn")
+        evpn = merged(get_tree(node, "evpn"), get_tree(wanted, "vrf", vrf, "evpn"))
         vlan = str(evpn.get("vlan", "auto"))
         if vlan in needed:
             what = f"VRF {vrf} has VLAN {vlan} for its VNI, which is a network's in the intent"

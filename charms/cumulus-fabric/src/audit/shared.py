@@ -13,8 +13,9 @@ from converge.finding import few
 from tree import Path, Tree, covers, get_path, get_tree, leaves, nodes, overlaps
 from tree.diff import IN_VRF
 from tree.drain import GROUPS
-from tree.foreign import LISTENING, VLANS, Object, Objects, groups
+from tree.foreign import VLANS, Object, Objects, groups
 from tree.render import BRIDGE
+from tree.routing.others import LISTENING
 
 REMOVE_FIRST = "remove it on the switch (nv unset, nv config apply); then run decommission again"
 """The remedy for what needs something that a decommission would remove."""
@@ -65,14 +66,15 @@ class Running:
         for each in sorted(self.kept):
             if each.kind == "vlan" and get_tree(self.applied, *VLANS, each.name, "vni"):
                 yield f"VLAN {each.name}"
+        own = {f"VRF {vrf}" for vrf in get_tree(self.wanted, "vrf")}
         for name, vnis in others(self.applied):
-            if vnis:
+            if vnis and name not in own:
                 yield name
 
     def gateways(self, _: Path) -> Iterator[str]:
         """Interfaces with addresses on VLANs (SVIs)."""
         for name, node in nodes(self.applied, "interface"):
-            if node.get("type") == "svi":
+            if node.get("type") == "svi" and name not in get_tree(self.wanted, "interface"):
                 yield f"interface {name}"
 
 

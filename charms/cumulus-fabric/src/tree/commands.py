@@ -15,6 +15,7 @@ from intent import ports
 from intent.model import Dialect
 
 from tree import Path, Tree, get_tree, matches
+from tree.routing.forms import forms as of_routing
 
 _FORMS = """
 interface #
@@ -114,7 +115,8 @@ def forms(dialect: Dialect) -> list[Path]:
     text = _FORMS
     if dialect is Dialect.FROM_5_15:
         text = text.replace(" ip address", " ipv4 address").replace(" enable =", " state =")
-    return [tuple(line.split()) for line in f"{text.strip()}{_BFD[dialect].rstrip()}".split("\n")]
+    whole = f"{text.strip()}{_BFD[dialect].rstrip()}{of_routing(dialect)}"
+    return [tuple(line.split()) for line in whole.split("\n")]
 
 
 def _top(dialect: Dialect) -> _Place:
@@ -139,7 +141,7 @@ IMPLIED = (
 )
 """Features that the CLI switches on with the first value below them."""
 
-IMPLIED_WITH_EVPN = "vrf/*/router/bgp/address-family/l2vpn-evpn"
+IMPLIED_WITH_EVPN = "vrf/default/router/bgp/address-family/l2vpn-evpn"
 """Switched on together with ``evpn``, as on leaves."""
 
 
@@ -199,6 +201,8 @@ def _typed(path: Path, tree: Tree, on: tuple[str, str]) -> Path | None:
     match path:
         case ("interface", name, "type", kind):
             # A bond member or a link to a switch needs its own command; other settings imply the port.
+            if kind in ("svi", "sub"):
+                return path
             return ("interface", name) if kind == "swp" and "bridge" not in tree["interface"][name] else None
         case ("qos", "roce", *rest) if tuple(rest) == on:
             return ("qos", "roce")

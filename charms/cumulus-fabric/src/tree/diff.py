@@ -32,6 +32,15 @@ IMPLIED: dict[str, tuple[object, ...]] = {
     "interface/*/bridge/domain/br_default/access": NO_ACCESS,
     "bridge/domain/br_default/untagged": (1,),
     "evpn/vni/*/rd": ("auto",),
+    "vrf/*/evpn/vlan": ("auto",),
+    "vrf/*/evpn/prefix-routes-only": ("off", "disabled"),
+    "vrf/*/table": ("auto",),
+    "interface/*/base-interface": ("br_default",),
+    **{
+        f"interface/*/{key}/vrr/mac-{part}": ("auto", "none")
+        for key in ("ip", "ipv4")
+        for part in ("address", "id")
+    },
     # The firewall that a switch has from the factory, from 5.9 on
     "system/control-plane/acl/acl-default-dos/inbound": ({},),
     "system/control-plane/acl/acl-default-whitelist/inbound": ({},),

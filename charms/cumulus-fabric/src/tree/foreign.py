@@ -20,16 +20,11 @@ from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
 from tree.merge import left_to_others
 from tree.render import BRIDGE
-from tree.seen import port_of
 
 VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
 UNTAGGED: Path = (*VLANS[:-1], "untagged")
 ADDRESSES = ("ip", "ipv4")
 """The key of an interface's IPv4 addresses in either dialect."""
-
-VRFS: tuple[Path, ...] = (("ip", "vrf"), ("vrf",))
-ROUTED: tuple[Path, ...] = (("ip", "address"), ("ipv4", "address"), ("ipv6", "address"))
-"""The keys of an interface that is routed, in both dialects."""
 
 ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
 IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
@@ -37,10 +32,6 @@ IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
 
 UNUSED = ("default", "auto", "none")
 """Values of these settings that are as good as none."""
-
-MANAGEMENT_VRF = "mgmt"
-LISTENING: Path = (*IN_VRF, "dynamic-neighbor", "listen-range")
-"""The addresses from which VRF default takes sessions that are not configured one by one."""
 
 KINDS = ("bond", "port", "vlan", "address", "neighbor", "part", "setting")
 WHOLE_SWITCH: dict[str, Path] = {"anycast-mac": ("system", "global", "anycast-mac"), "roce": ("qos", "roce")}
@@ -60,6 +51,10 @@ IN_SCOPE = (
     *("vrf/default/router/nexthop-tracking", "vrf/default/router/rib"),
 )
 """The places where other people's settings apply to the intent's objects, too."""
+
+
+NAMED_APART = {"address", "neighbor"}
+"""Keys of others' addresses and sessions, which are named by themselves."""
 
 
 class Object(NamedTuple):
@@ -247,76 +242,11 @@ def carried(tree: Tree, port: str) -> set[str]:
     return {*get_tree(tree, *VLANS)} if "all" in own or carries_all(tree, port) else own
 
 
-def vlan_interfaces(tree: Tree) -> Iterator[tuple[str, str]]:
-    """The interfaces (SVIs) on VLANs of the fabric's bridge, and their VLANs."""
-    for name, node in nodes(tree, "interface"):
-        is_one = node.get("type") == "svi" or name.startswith("vlan")
-        if is_one and node.get("base-interface", BRIDGE) == BRIDGE:
-            yield name, str(node.get("vlan", name.removeprefix("vlan")))
-
-
-def gateways(applied: Tree, removed: Collection[Object]) -> list[str]:
-    """The interfaces with addresses (SVIs) on VLANs that are to be removed."""
-    gone = {each.name for each in removed if each.kind == "vlan"}
-    return [name for name, vlan in vlan_interfaces(applied) if vlan in gone]
-
-
-def users(applied: Tree, removed: Collection[Object]) -> dict[str, str]:
-    """Return the users of bonds and VLANs that are to be removed, beside SVIs, as ``nv`` has them."""
-    gone = {each.said for each in removed if each.kind in ("bond", "vlan")}
-    sessions = {each.name for each in removed if each.kind == "neighbor"}
-    found = {
-        f"interface {name}": str(node.get("base-interface")) for name, node in nodes(applied, "interface")
-    }
-    for vrf, node in nodes(applied, "vrf"):
-        found[f"vrf {vrf} evpn vlan"] = f"vlan{get_tree(node, 'evpn').get('vlan')}"
-        for name in get_tree(node, "router", "bgp", "neighbor").keys() - sessions:
-            found[f"vrf {vrf} router bgp neighbor {name}"] = name
-    return {user: what for user, what in found.items() if what in gone}
-
-
-def vrf_of(node: object) -> str:
-    """The VRF that an interface is in; empty for VRF default."""
-    found = (get_path(node, path) for path in VRFS)
-    return next((vrf for vrf in found if isinstance(vrf, str) and vrf not in UNUSED), "")
-
-
-def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
-    """Name others' routed and bridged interfaces beside the intent, as ``nv`` has them, each kind once.
-
-    Interfaces that are ``named`` already are left out, and those that exclude the intent's use of a port.
-    """
-    sessions = get_tree(intent, *IN_VRF, "neighbor").keys()
-    known = {*get_tree(intent, "interface"), *named, *sessions}
-    interfaces = get_tree(applied, "interface")
-    links = [port for name in sessions if (port := port_of(intent, name)) in interfaces]
-    hosts = get_tree(intent, "interface").keys() - {port_of(intent, name) for name in sessions}
-    found: dict[str, Collection[str]] = {
-        "interface {}": [
-            name
-            for name, node in nodes(applied, "interface")
-            if name not in known and not MANAGEMENT_PORTS.fullmatch(name) and _is_routed(node)
-            if str(node.get("base-interface")) not in hosts
-        ],
-        **{
-            f"interface {{}} {' '.join(path)}": [
-                name
-                for name in links
-                if get_tree(interfaces, name, *path).keys()
-                - get_tree(intent, "interface", name, *path).keys()
-            ]
-            for path in ROUTED
-        },
-        f"{' '.join(IN_VRF)} neighbor {{}}": get_tree(applied, *IN_VRF, "neighbor").keys() - known,
-        f"{' '.join(LISTENING)} {{}}": get_tree(applied, *LISTENING).keys(),
-        "vrf {}": get_tree(applied, "vrf").keys() - {IN_VRF[1], MANAGEMENT_VRF},
-        "bridge domain {}": get_tree(applied, "bridge", "domain").keys() - {BRIDGE},
-    }
-    return [words.format(ports.compact(names)) for words, names in found.items() if names]
-
-
-def _is_routed(node: Tree) -> bool:
-    return node.get("type") == "svi" or bool(vrf_of(node)) or any(get_path(node, path) for path in ROUTED)
+def _routed(intent: Tree) -> set[Path]:
+    """The VRFs of an intent, and the interfaces that exist only for its routing."""
+    virtual = (name for name, node in nodes(intent, "interface") if node.get("type") in ("svi", "sub"))
+    vrfs = get_tree(intent, "vrf").keys() - {IN_VRF[1]}
+    return {*(("interface", name) for name in virtual), *(("vrf", name) for name in vrfs)}
 
 
 def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree) -> list[str]:
@@ -332,6 +262,8 @@ def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree)
         **{path: get_tree(intent, *VLANS) for path in (VLANS, (*VLANS[:-1], "dhcp-snoop", "vlan"))},
         **{(*IN_VRF, each): get_tree(intent, *IN_VRF, each) for each in ("neighbor", "peer-group")},
     }
+    routed = _routed(intent)
+    named[("vrf",)] = {IN_VRF[1], *(name for kind, name in routed if kind == "vrf")}
     found: dict[tuple[Path, Path], list[str]] = {}
     for path, value in leaves(applied):
         if has(intent, path):
@@ -342,7 +274,9 @@ def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree)
             continue
         if path[2:] in (ACCESS, IDENTIFIER):
             continue  # the intent's use of the port excludes these: they block
-        if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
+        in_scope = any(covers(pattern, path) for pattern in IN_SCOPE)
+        in_scope = in_scope or (path[:2] in routed and NAMED_APART.isdisjoint(path))
+        if in_scope and not (
             unsets(patch, path) or any(path[:end] in objects_there for end in range(2, len(path) + 1))
         ):
             found.setdefault((above, path[len(above) + 1 :] if above else path), []).append(own)

@@ -23,6 +23,7 @@ from tree import (
     get_path,
     get_tree,
     has,
+    leaves,
     matches,
     merged,
     nested,
@@ -138,6 +139,9 @@ def _gone(last: Tree, wanted: Tree, applied: Tree, path: Path, unmanaged: Unmana
         if key not in applied or left_to_others(here, unmanaged) or any(matches(each, here) for each in STAY):
             continue
         below, have = as_tree(was), as_tree(applied[key])
+        if key not in wanted and below and have and _is_only_ours(here, have, below):
+            patch[key] = None
+            continue
         if key not in wanted and matches(SESSION, here) and _group(below) != _group(have):
             continue  # others have put it into a group of theirs
         if below is None or have is None or (key not in wanted and goes_whole(here, have)):
@@ -165,6 +169,13 @@ def _with_emptied(patch: Tree, applied: Tree, wanted: Tree, top: bool = True) ->
 
 def _group(session: Tree | None) -> object:
     return get_tree(session).get("peer-group")
+
+
+def _is_only_ours(path: Path, have: Tree, was: Tree) -> bool:
+    """Whether a virtual interface has nothing but what was applied last: then its type goes, too."""
+    if not matches("interface/*", path) or have.get("type") not in ("svi", "sub"):
+        return False
+    return all(has(was, each) for each, _ in leaves(have))
 
 
 def goes_whole(path: Path, have: Tree) -> bool:

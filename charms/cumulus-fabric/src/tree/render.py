@@ -18,8 +18,10 @@ from intent.model import (
     Switch,
     SwitchPort,
 )
+from intent.routing import NO_ROUTING
 
 from tree import DEFAULT_MTU, Tree, merged, parted
+from tree.routing import render as routing
 
 BRIDGE = "br_default"
 BFD_PROFILE = "cumulus-fabric"
@@ -48,6 +50,8 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
         made["system"] = {"hostname": switch.name, **made.get("system", {})}
     if switch.roce != "off":
         made["qos"] = {"roce": {**say.on, "mode": switch.roce}}
+    if switch.routing is not NO_ROUTING:
+        made = merged(made, routing.tree(switch, dialect))
     return parted(made, switch.unmanaged.settings)[1]
 
 

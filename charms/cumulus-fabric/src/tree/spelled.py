@@ -8,12 +8,17 @@ from intent.model import Dialect
 from tree import Tree, as_tree, get_path, get_tree, merged, nested, parted
 from tree.diff import IN_VRF
 from tree.render import BFD_PROFILE
+from tree.routing.render import SERVERS
 
 WORDS = {"on": "enabled", "off": "disabled"}
 """The values of releases up to 5.14, and those of releases from 5.15 on."""
 
 SAME = ("fec", "description")
 """Keys whose values are the same in both, also where that is one of these words."""
+
+RELAYS = ("service", "dhcp-relay")
+VRR_STATE = ("state", "vrr-state")
+"""Whether VRR has an interface up, in the two dialects: from 5.15 on, state is whether VRR is on."""
 
 GROUPS, BFD = (*IN_VRF, "peer-group"), ("router", "bfd")
 
@@ -28,17 +33,24 @@ def spelled(tree: Tree, dialect: Dialect) -> Tree:
     said = _spelled(tree, key, WORDS if new else {late: early for early, late in WORDS.items()})
     said = _with_profile(said, key) if new else _without_profile(said, key)
     old, now = ("ip", "ipv4") if new else ("ipv4", "ip")
-    ports = {name: _moved(get_tree(node), old, now) for name, node in get_tree(said, "interface").items()}
-    return {**said, "interface": ports} if ports else said
+    ports = {
+        name: _routed(_moved(get_tree(node), old, now), old, now)
+        for name, node in get_tree(said, "interface").items()
+    }
+    said = {**said, "interface": ports} if ports else said
+    relays = {vrf: _relay(get_tree(each), new) for vrf, each in get_tree(said, *RELAYS).items()}
+    return merged(parted(said, ["/".join(RELAYS)])[1], nested(RELAYS, relays)) if relays else said
 
 
-def _spelled(tree: Tree, key: str, words: dict[str, str]) -> Tree:
+def _spelled(tree: Tree, key: str, words: dict[str, str], above: str = "") -> Tree:
     result: Tree = {}
     for name, value in tree.items():
         below = as_tree(value)
         said = words.get(value, value) if isinstance(value, str) and name not in SAME else value
         here = key if name in ("enable", "state") and below is None else name
-        result[here] = said if below is None else _spelled(below, key, words)
+        if above == "vrr" and below is not None and name in VRR_STATE:
+            here = VRR_STATE[key == "state"]
+        result[here] = said if below is None else _spelled(below, key, words, name)
     return result
 
 
@@ -72,6 +84,46 @@ def _with_bfd(tree: Tree, groups: Collection[str], bfd: Tree, beside: Tree | Non
     _, rest = parted(tree, ["/".join((*GROUPS, name, "bfd")) for name in groups])
     own = nested(GROUPS, {name: {"bfd": bfd} for name in groups})
     return merged(rest, merged(own, beside or {}))
+
+
+def _relay(relay: Tree, new: bool) -> Tree:
+    """DHCP relay with its servers in a group, or from 5.14 on with those of all groups."""
+    if new and "server" in relay:
+        names, servers = get_tree(relay, "interface"), relay["server"]
+        up = [name for name in names if not name.startswith("vlan") or name.endswith("_l3")]
+        made: Tree = {
+            "server-group": {SERVERS: {"server": servers, "upstream-interface": {name: {} for name in up}}},
+            "downstream-interface": {
+                name: {"server-group-name": SERVERS} for name in names if name not in up
+            },
+        }
+    elif not new and "server-group" in relay:
+        groups = [get_tree(group) for group in get_tree(relay, "server-group").values()]
+        up = [name for group in groups for name in get_tree(group, "upstream-interface")]
+        down = get_tree(relay, "downstream-interface")
+        made = {
+            "server": {name: {} for group in groups for name in get_tree(group, "server")},
+            "interface": {name: {} for name in (*down, *up)},
+        }
+    else:
+        return relay
+    gone = ("server", "interface", "server-group", "downstream-interface")
+    return {**{key: value for key, value in relay.items() if key not in gone}, **made}
+
+
+def _routed(port: Tree, old: str, now: str) -> Tree:
+    """A port with its VRF, and with its gateway, at their places in the other dialect."""
+    had = get_tree(port, old)
+    moved: Tree = {now: {"vrr": had["vrr"]}} if "vrr" in had else {}
+    if now == "ipv4" and "vrf" in had:
+        moved["vrf"] = had["vrf"]
+    elif now == "ip" and "vrf" in port:
+        moved = merged(moved, {"ip": {"vrf": port["vrf"]}})
+    if not moved:
+        return port
+    rest = {name: value for name, value in had.items() if name not in ("vrr", "vrf")}
+    kept = {name: value for name, value in port.items() if name not in (old, "vrf")}
+    return merged({**kept, **({old: rest} if rest else {})}, moved)
 
 
 def _moved(port: Tree, old: str, now: str) -> Tree:

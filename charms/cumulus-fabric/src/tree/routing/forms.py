@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forms of the ``nv set`` commands for what leaves route; see ``tree.commands``. Pure."""
+
+from intent.model import Dialect
+
+_OLD = """
+interface # vlan =
+interface # base-interface =
+interface # ip vrf =
+interface # ip vrr address *
+interface # ip vrr mac-address =
+interface # ip vrr enable =
+interface # ip vrr state *
+router vrr enable =
+router policy prefix-list * type =
+router policy prefix-list * rule * action =
+router policy prefix-list * rule * match *
+router policy prefix-list * rule * match * min-prefix-len =
+router policy prefix-list * rule * match * max-prefix-len =
+router policy route-map * rule * action *
+router policy route-map * rule * match type =
+router policy route-map * rule * match ip-prefix-list =
+router policy route-map * rule * set local-preference =
+router policy route-map * rule * set metric =
+vrf * loopback ip address *
+vrf * evpn enable =
+vrf * evpn vni *
+vrf * evpn vlan =
+vrf * router bgp autonomous-system =
+vrf * router bgp router-id =
+vrf * router bgp address-family ipv4-unicast route-export to-evpn enable =
+vrf * router bgp neighbor * remote-as =
+vrf * router bgp neighbor * description =
+vrf * router bgp neighbor * address-family ipv4-unicast enable =
+vrf * router bgp neighbor * address-family ipv4-unicast policy inbound route-map =
+vrf * router bgp neighbor * address-family ipv4-unicast policy outbound route-map =
+service dhcp-relay * gateway-interface * address =
+"""
+
+_RELAY = {
+    Dialect.UNTIL_5_14: """
+service dhcp-relay * server *
+service dhcp-relay * interface *
+""",
+    Dialect.FROM_5_15: """
+service dhcp-relay * server-group * server *
+service dhcp-relay * server-group * upstream-interface *
+service dhcp-relay * downstream-interface * server-group-name =
+""",
+}
+
+_MOVED = (
+    ("# ip vrr state", "# ip vrr vrr-state"),
+    (" enable =", " state ="),
+    ("# ip vrf", "# vrf"),
+    ("# ip ", "# ipv4 "),
+)
+"""The differences of the dialect from 5.15 on."""
+
+
+def forms(dialect: Dialect) -> str:
+    """The forms, one a line."""
+    text = _OLD
+    for old, new in _MOVED if dialect is Dialect.FROM_5_15 else ():
+        text = text.replace(old, new)
+    return f"{text.rstrip()}{_RELAY[dialect].rstrip()}"

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one leaf routes for hosts as a part of NVUE's tree, in either dialect. Pure."""
+
+from collections.abc import Iterable
+
+from intent.model import Dialect, Switch
+from intent.routing import DEFAULT_VRF, Peer, Prefix, Relay, Rule, Svi, Vrf
+
+from tree import Tree, merged
+
+SERVERS = "cumulus-fabric"
+"""The group that a VRF's DHCP servers are in, from 5.15 on."""
+
+SHOWN_VLAN = "vlan{}_l3"
+"""The interface that a switch makes for the VLAN of an L3VNI (user guide, "Inter-subnet Routing")."""
+
+STEP = 10
+"""Between the numbers of rules, so that others can be put between them by hand."""
+
+
+def tree(switch: Switch, dialect: Dialect) -> Tree:
+    """The part of a switch's tree for what it routes; empty if it routes nothing."""
+    routing = switch.routing
+    made: Tree = {}
+    say = _Words(dialect)
+    for svi in routing.svis:
+        made = merged(made, {"interface": {svi.name: say.svi(svi)}, "router": {"vrr": say.on}})
+    for vrf in routing.vrfs:
+        made = merged(made, say.vrf(switch, vrf))
+    for peer in routing.peers:
+        made = merged(made, say.peer(peer))
+    lists = {name: _prefix_list(prefixes) for name, prefixes in routing.prefix_lists.items()}
+    maps = {name: {"rule": _numbered(map(_rule, rules))} for name, rules in routing.route_maps.items()}
+    policies = {key: each for key, each in (("prefix-list", lists), ("route-map", maps)) if each}
+    return merged(made, {"router": {"policy": policies}}) if policies else made
+
+
+class _Words:
+    """What a dialect has for the parts."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.new = dialect is Dialect.FROM_5_15
+        self._key, self._yes = dialect.on
+
+    @property
+    def on(self) -> Tree:
+        return {self._key: self._yes}
+
+    def interface(self, vrf: str, address: str, **more: Tree) -> Tree:
+        """A routed interface: its address and its VRF, which are at different places in the dialects."""
+        found: Tree = {"address": {address: {}}, **more}
+        inside = {} if vrf == DEFAULT_VRF else {"vrf": vrf}
+        return {**inside, "ipv4": found} if self.new else {"ip": {**found, **inside}}
+
+    def svi(self, svi: Svi) -> Tree:
+        up: Tree = {"vrr-state" if self.new else "state": {"up": {}}}
+        mac = {"mac-address": svi.mac} if svi.mac else {}
+        vrr: Tree = {**up, **self.on, "address": {svi.address: {}}, **mac}
+        return {"type": "svi", "vlan": svi.vlan, **self.interface(svi.vrf, svi.own, vrr=vrr)}
+
+    def vrf(self, switch: Switch, vrf: Vrf) -> Tree:
+        made: Tree = {} if vrf.name == DEFAULT_VRF else {"vrf": {vrf.name: self._vrf(switch, vrf)}}
+        return (
+            {**made, "service": {"dhcp-relay": {vrf.name: self._relay(switch, vrf, vrf.relay)}}}
+            if vrf.relay
+            else made
+        )
+
+    def _vrf(self, switch: Switch, vrf: Vrf) -> Tree:
+        made: Tree = {"loopback": {"ip": {"address": {f"{vrf.loopback}/32": {}}}}} if vrf.loopback else {}
+        if vrf.vni:
+            vlan = {"vlan": vrf.vlan} if vrf.vlan else {}
+            made["evpn"] = {**self.on, "vni": {str(vrf.vni): {}}, **vlan}
+        if vrf.vni or any(peer.vrf == vrf.name for peer in switch.routing.peers):
+            family: Tree = {**self.on, "redistribute": {"connected": self.on}}
+            family |= {"route-export": {"to-evpn": self.on}} if vrf.vni else {}
+            own: Tree = {"autonomous-system": switch.asn, "router-id": switch.loopback}
+            made["router"] = {"bgp": {**self.on, **own, "address-family": {"ipv4-unicast": family}}}
+        return made
+
+    def _relay(self, switch: Switch, vrf: Vrf, relay: Relay) -> Tree:
+        """DHCP relay, with the servers in a group from 5.14 on (user guide, "DHCP Relays").
+
+        Towards the servers it has the interface of the L3VNI, or in VRF default the links. The address that
+        the servers answer to has to be the leaf's alone (RFC 3527).
+        """
+        up = [SHOWN_VLAN.format(vrf.vlan)] if vrf.vni else [link.port for link in switch.links]
+        up = up if vrf.vni or vrf.name == DEFAULT_VRF else []
+        own = {"lo": switch.loopback} if vrf.name == DEFAULT_VRF else {vrf.name: vrf.loopback}
+        answers: Tree = {name: {"address": address} for name, address in own.items() if address}
+        made: Tree = {"gateway-interface": answers} if answers else {}
+        servers: Tree = {server: {} for server in relay.servers}
+        if not self.new:
+            return {**made, "server": servers, "interface": {name: {} for name in (*relay.interfaces, *up)}}
+        group: Tree = {"server": servers, **({"upstream-interface": {name: {} for name in up}} if up else {})}
+        down = {name: {"server-group-name": SERVERS} for name in relay.interfaces}
+        return {**made, "server-group": {SERVERS: group}, "downstream-interface": down}
+
+    def peer(self, peer: Peer) -> Tree:
+        made: Tree = {}
+        if peer.port:
+            made[peer.port] = {"type": "swp"}
+            sub: Tree = {"type": "sub", "base-interface": peer.port, "vlan": peer.vlan} if peer.vlan else {}
+            own = {"type": "swp", **sub, **self.interface(peer.vrf, peer.address)}
+            made[peer.interface] = own
+        ways = (("inbound", peer.inbound), ("outbound", peer.outbound))
+        policy = {way: {"route-map": name} for way, name in ways if name}
+        family: Tree = {**self.on, **({"policy": policy} if policy else {})}
+        session: Tree = {"remote-as": peer.asn, "type": "numbered"}
+        session |= {"description": peer.description} if peer.description else {}
+        session["address-family"] = {"ipv4-unicast": family}
+        bgp: Tree = {"neighbor": {peer.router: session}}
+        interfaces = {"interface": made} if made else {}
+        return {**interfaces, "vrf": {peer.vrf: {"router": {"bgp": bgp}}}}
+
+
+def _prefix_list(prefixes: tuple[Prefix, ...]) -> Tree:
+    return {"type": "ipv4", "rule": _numbered(map(_prefix, prefixes))}
+
+
+def _prefix(each: Prefix) -> Tree:
+    limits = (("min-prefix-len", each.least), ("max-prefix-len", each.most))
+    return {
+        "action": "permit",
+        "match": {each.prefix: {key: length for key, length in limits if length is not None}},
+    }
+
+
+def _rule(rule: Rule) -> Tree:
+    match = {"match": {"type": "ipv4", "ip-prefix-list": rule.prefixes}} if rule.prefixes else {}
+    values = (("local-preference", rule.local_preference), ("metric", rule.metric))
+    set_to = {key: value for key, value in values if value is not None}
+    return {"action": {rule.action: {}}, **match, **({"set": set_to} if set_to else {})}
+
+
+def _numbered(rules: Iterable[Tree]) -> Tree:
+    return {str(STEP * number): rule for number, rule in enumerate(rules, 1)}

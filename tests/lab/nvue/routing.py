@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch routes: the contradictions that an apply finds in it, and what the switch then shows.
+
+The rules are those of the user guide ("Inter-subnet Routing", "VRR", "DHCP Relays", "VRFs").
+"""
+
+import ipaddress
+from collections.abc import Callable, Iterator
+
+from lab.nvue.addresses import addresses
+from lab.nvue.trees import Tree
+
+UNNAMED = 4063
+"""The VLAN that the first VRF without one gets for its VNI, from the end of the range that is for that."""
+
+Wrong = tuple[str, str]
+"""What contradicts, and where."""
+
+
+def vrf_of(interface: Tree) -> str:
+    """The VRF of an interface, in either spelling of the tree."""
+    return str(interface.get("vrf", interface.get("ip", {}).get("vrf", "default")))
+
+
+def _vrr(interface: Tree) -> Tree:
+    return {**interface.get("ip", {}).get("vrr", {}), **interface.get("ipv4", {}).get("vrr", {})}
+
+
+def contradictions(tree: Tree, vnis: Callable[[Tree, str], list[str]]) -> Iterator[Wrong]:
+    """Settings of gateways, VRFs, policies and relays that do not go together."""
+    vlans = {
+        vlan: vnis(bridge, vlan)
+        for bridge in tree.get("bridge", {}).get("domain", {}).values()
+        for vlan in bridge.get("vlan", {})
+    }
+    yield from _interfaces(tree.get("interface", {}))
+    yield from _vnis(
+        tree.get("vrf", {}), {vni: vlan for vlan, these in vlans.items() for vni in these}, vlans
+    )
+    yield from _policies(tree)
+    yield from _relays(tree)
+
+
+def _interfaces(interfaces: Tree) -> Iterator[Wrong]:
+    for name, interface in interfaces.items():
+        where, vrr = f"interface.{name}", _vrr(interface)
+        if vrr and interface.get("type") != "svi":
+            yield "VRR needs a VLAN interface", f"{where}.vrr"
+        own = [ipaddress.ip_interface(each) for each in addresses(interface)]
+        for virtual in map(ipaddress.ip_interface, vrr.get("address", {})):
+            if not any(virtual.network == each.network and virtual != each for each in own):
+                yield f"{virtual} needs another address of its subnet on {name}", f"{where}.vrr"
+        base = interface.get("base-interface")
+        if interface.get("type") == "sub" and base not in interfaces:
+            yield f"{name} has no base-interface", where
+
+
+def _vnis(vrfs: Tree, taken: dict[str, str], vlans: Tree) -> Iterator[Wrong]:
+    seen: dict[str, str] = {}
+    for name, vrf in vrfs.items():
+        evpn = vrf.get("evpn", {})
+        for vni in evpn.get("vni", {}):
+            where = f"vrf.{name}.evpn.vni"
+            if vni in taken:
+                yield f"VNI {vni} is already used by VLAN {taken[vni]}", where
+            if seen.setdefault(vni, name) != name:
+                yield f"VNI {vni} is already used by VRF {seen[vni]}", where
+        if str(evpn.get("vlan")) in vlans:
+            yield f"VLAN {evpn['vlan']} of VRF {name} is in a bridge", f"vrf.{name}.evpn.vlan"
+
+
+def _policies(tree: Tree) -> Iterator[Wrong]:
+    policy = tree.get("router", {}).get("policy", {})
+    maps, lists = policy.get("route-map", {}), policy.get("prefix-list", {})
+    for name, each in maps.items():
+        for number, rule in each.get("rule", {}).items():
+            needed = rule.get("match", {}).get("ip-prefix-list", "")
+            if needed and needed not in lists:
+                yield f"prefix-list {needed} does not exist", f"router.policy.route-map.{name}.rule.{number}"
+    for vrf, content in tree.get("vrf", {}).items():
+        for peer, session in content.get("router", {}).get("bgp", {}).get("neighbor", {}).items():
+            ways = session.get("address-family", {}).get("ipv4-unicast", {}).get("policy", {}).values()
+            for name in (way.get("route-map") for way in ways):
+                if name not in (None, *maps):
+                    yield f"route-map {name} does not exist", f"vrf.{vrf}.router.bgp.neighbor.{peer}"
+
+
+def _relays(tree: Tree) -> Iterator[Wrong]:
+    for vrf, relay in tree.get("service", {}).get("dhcp-relay", {}).items():
+        where = f"service.dhcp-relay.{vrf}"
+        groups = relay.get("server-group", {})
+        for name, group in groups.items():
+            if not group.get("server") or not group.get("upstream-interface"):
+                yield f"server-group {name} needs a server and an upstream-interface", where
+        for name, down in relay.get("downstream-interface", {}).items():
+            if down.get("server-group-name") not in groups:
+                yield f"{name} needs a server-group", where
+        if relay.get("interface") and not relay.get("server"):
+            yield "DHCP relay needs a server", where
+
+
+def svis(tree: Tree, on: Callable[[Tree], bool]) -> Iterator[tuple[str, Tree]]:
+    """The VLAN interfaces, with the parts of them that only routing has."""
+    for name, interface in tree.get("interface", {}).items():
+        if interface.get("type") != "svi":
+            continue
+        vrr, key = _vrr(interface), "ipv4" if "ipv4" in interface else "ip"
+        shown: Tree = {"address": {each: {} for each in addresses(interface)}}
+        if vrr and on(vrr) and on(tree.get("router", {}).get("vrr")):
+            shown["vrr"] = {"address": dict(vrr.get("address", {})), "state": {"up": {}}}
+        yield name, {key: shown}
+
+
+def vrfs(tree: Tree, on: Callable[[Tree], bool], up: Callable[[str, str], bool]) -> Tree:
+    """The VRFs as they are shown: the state of their VNIs, and of their sessions as ``up`` has it."""
+    shown: Tree = {}
+    for number, (name, vrf) in enumerate(tree.get("vrf", {}).items()):
+        evpn = vrf.get("evpn", {})
+        vlan = evpn.get("vlan", UNNAMED - number)
+        vlan = UNNAMED - number if vlan == "auto" else vlan
+        works = on(evpn) and on(tree.get("evpn")) and evpn.get("vni")
+        state = {"state": "Up", "vlan": vlan, "svi": f"vlan{vlan}_l3"} if works else {}
+        bgp = vrf.get("router", {}).get("bgp", {})
+        neighbors = {
+            peer: {"state": "established" if on(bgp) and up(name, peer) else "idle", "type": "numbered"}
+            for peer in bgp.get("neighbor", {})
+        }
+        shown[name] = {"evpn": {**evpn, **state}, "router": {"bgp": {"neighbor": neighbors}}}
+    return shown

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulator finds wrong with gateways, VRFs, policies and relays when it applies a tree."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from intent.model import Dialect
+from lab.nvue import Rules, Tree
+from tree import render
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.gateways import ROUTED
+
+BGP = "vrf|red|router|bgp|neighbor"
+WRONG: list[tuple[str, Any, str]] = [
+    ("interface|vlan10|ip|address", {}, "10.1.10.1/24 needs another address of its subnet on vlan10"),
+    ("interface|vlan10|type", "swp", "VRR needs a VLAN interface"),
+    ("interface|swp27.100|base-interface", "swp30", "swp27.100 has no base-interface"),
+    ("vrf|red|evpn|vni", {"10": {}}, "VNI 10 is already used by VLAN 10"),
+    ("vrf|blue|evpn|vni", {"5001": {}}, "VNI 5001 is already used by VRF red"),
+    ("vrf|red|evpn|vlan", 40, "VLAN 40 of VRF red is in a bridge"),
+    (
+        f"{BGP}|10.9.0.1|address-family|ipv4-unicast|policy|inbound|route-map",
+        "x",
+        "route-map x does not exist",
+    ),
+    ("router|policy|prefix-list", {}, "prefix-list defaults does not exist"),
+    ("service|dhcp-relay|red|server", {}, "DHCP relay needs a server"),
+]
+GROUPED: list[tuple[str, Any, str]] = [
+    ("server-group|cumulus-fabric|server", {}, "needs a server and an upstream-interface"),
+    ("downstream-interface|vlan9|server-group-name", "other", "vlan9 needs a server-group"),
+]
+
+
+def tree(dialect: Dialect) -> Tree:
+    whole = fabric(change=ROUTED)
+    leaf = whole.switch("Leaf0-1")
+    assert leaf is not None
+    return deepcopy(render.tree(whole, leaf, dialect))
+
+
+def said(made: Tree, path: str, value: Any, release: tuple[int, int]) -> list[str]:
+    *above, last = path.split("|")
+    node = made
+    for key in above:
+        node = node[key]
+    node[last] = value
+    return [each.message for each in Rules(release).contradictions(made)]
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_the_intents_tree_contradicts_itself_nowhere(dialect: Dialect) -> None:
+    release = (5, 15) if dialect is Dialect.FROM_5_15 else (5, 9)
+    assert Rules(release).contradictions(tree(dialect)) == []
+
+
+@pytest.mark.parametrize(("path", "value", "sentence"), WRONG)
+def test_settings_that_do_not_go_together_are_found(path: str, value: Any, sentence: str) -> None:
+    assert sentence in said(tree(Dialect.UNTIL_5_14), path, value, (5, 9))
+
+
+@pytest.mark.parametrize(("path", "value", "sentence"), GROUPED)
+def test_a_group_of_dhcp_servers_is_complete(path: str, value: Any, sentence: str) -> None:
+    found = said(tree(Dialect.FROM_5_15), f"service|dhcp-relay|red|{path}", value, (5, 15))
+    assert any(sentence in each for each in found)
