@@ -4,14 +4,16 @@
 from copy import deepcopy
 
 import pytest
+from audit import audit
 from converge.shape import InvalidValue
+from intent import expand
 from intent.model import Dialect
 from lab.nvue.published import published
 from tree import commands, get_tree, render
 from tree.spelled import spelled
 from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
-from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.fabrics import CHARM, fabric
 from unit.cumulus_fabric.gateways import ROUTED
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
@@ -393,3 +395,16 @@ def test_two_peers_share_a_port_only_by_their_vlans():
     by_vlan = changed({"vrfs.red.peers.wan1.port": "swp27", "vrfs.red.peers.wan1.vlan": 99})
     assert [each for each in found(BLOCKED, by_vlan) if "swp27" in each] == []
     assert set(get_tree(tree("Leaf0-1", change=by_vlan), "interface")) >= {"swp27", "swp27.99", "swp27.100"}
+
+
+def test_the_guides_example_is_an_intent_that_each_dialect_has():
+    text = (CHARM.parents[1] / "docs/how-to/set-gateways-and-vrfs.md").read_text()
+    whole = expand.read(text.partition("```yaml\n")[2].partition("```")[0], "set-gateways-and-vrfs.md")
+    assert [each.sentence() for each in audit(whole) if each.severity >= WARNING] == [
+        "vrfs.red.peers.firewall: has no policy inbound and outbound: every route passes; "
+        "name a route map, if only some routes are meant"
+    ]
+    for dialect in Dialect:
+        leaf = render.tree(whole, whole.switch("Leaf0-1"), dialect)
+        assert {"vlan10", "vlan20", "swp26"} <= leaf["interface"].keys()
+        assert {"red", "default"} == leaf["vrf"].keys()
