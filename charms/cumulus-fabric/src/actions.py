@@ -233,6 +233,8 @@ class Actions:
         from output import picture, tables
         from output.told import Told
 
+        if given.format == "cables":
+            return {"fabric": self._cables()}
         draw = picture.as_svg if given.format == "svg" else tables.as_text
         if not given.health:
             return {"fabric": draw(Told(self.fabric))}
@@ -242,6 +244,15 @@ class Actions:
         known = ends(self.fabric, survey.observed.switches, site.reports)
         told = Told(self.fabric, health, survey.toll.drawn, known, survey.record.drained)
         return {"fabric": draw(told)}
+
+    def _cables(self) -> str:
+        """What is at the end of each port, as far as the switches answer."""
+        from cables.read import read
+        from cables.rows import cables
+        from output.cables import as_table
+
+        with self.site() as site:
+            return as_table(cables(self.fabric, *read(site.fleet, self.fabric, site.names)))
 
 
 Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]

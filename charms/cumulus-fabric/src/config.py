@@ -232,7 +232,7 @@ class Rendering(Switches):
 class Showing:
     """Parameters of ``show-fabric``."""
 
-    format: str = option("text", choices=("text", "svg"))
+    format: str = option("text", choices=("text", "svg", "cables"))
     health: bool = option(False)
 
     def __post_init__(self) -> None:

@@ -54,6 +54,8 @@ class Fabric:
     """Ports whose link runs at a speed of its own, as with a slower other end."""
     deaf: set[str] = field(default_factory=set)
     """Switches whose lldpd does not run: they neither hear nor say anything."""
+    modules: dict[Port, Tree] = field(default_factory=dict)
+    """The modules in ports, as `nv show platform transceiver -o json` has them."""
     refuse: dict[str, Issue] = field(default_factory=dict)
     """Switches whose next applies fail, and why."""
     outside: dict[Port, int] = field(default_factory=dict)
@@ -147,6 +149,7 @@ class Member:
         return {
             "interface": self._interfaces(),
             "bridge": {"domain": self._bridges()},
+            "platform": {"transceiver": self._modules()},
             "vrf": self._vrfs(),
             "evpn": {"multihoming": {"esi": self._segments()}, "vni": self._vnis()},
             "qos": {"roce": self._roce()},
@@ -262,6 +265,7 @@ class Member:
             shown[port] = _interface("swp", mtu, up) | {"lldp": {"neighbor": self._lldp(port) if up else {}}}
             if up:
                 shown[port]["link"]["speed"] = self.fabric.speeds.get((self.name, port), speed)
+                shown[port]["link"]["fec"] = self._configured(port).get("link", {}).get("fec", "rs")
             if (counted := self.fabric.counters.get((self.name, port))) and self._roce():
                 shown[port]["qos"] = {"roce": {"counters": counted}}
         for bond, content in self.tree.get("interface", {}).items():
@@ -302,7 +306,23 @@ class Member:
                         vlan: {"tag-state": tag, "fwd-state": "forwarding"} for vlan, tag in tags.items()
                     }
                 }
-        return {"br_default": {"port": ports, "type": "vlan-aware"}} if ports else {}
+        return (
+            {"br_default": {"port": ports, "type": "vlan-aware", "mac-table": self._macs()}} if ports else {}
+        )
+
+    def _modules(self) -> Tree:
+        return {port: module for (name, port), module in self.fabric.modules.items() if name == self.name}
+
+    def _macs(self) -> Tree:
+        """The addresses of hosts, by the bond or port where they were learnt, and of the switch itself."""
+        master = {member: bond for bond in self.tree.get("interface", {}) for member in self._members(bond)}
+        learnt = [
+            {"interface": master.get(port, port), "mac": host.mac}
+            for (name, port), host in self.fabric.hosts.items()
+            if name == self.name and self.fabric.up((name, port))
+        ]
+        own = {"interface": "br_default", "mac": self.mac, "entry-type": "permanent"}
+        return {str(number): entry for number, entry in enumerate((*learnt, own))}
 
     def _neighbors(self) -> Tree:
         shown: Tree = {}

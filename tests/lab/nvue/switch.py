@@ -208,7 +208,9 @@ class Switch:
         shown = {"system": system | told(self.release, self.version)}
         if self.version >= IMAGES_SINCE:
             shown["system"]["image"] = self.images.shown()
-        return self.backend.operational() | shown | {"platform": platform(self.serial, self.version)}
+        made = self.backend.operational()
+        box = made.get("platform", {}) | platform(self.serial, self.version)
+        return made | shown | {"platform": box}
 
     # -- applying
 

@@ -32,6 +32,7 @@ ONLINE = {
     "plan": "what would change on each switch; writes nothing",
     "apply": "bring the switches to the intent, with confirmed commits",
     "verify": "compare the switches, and what they see, with the intent; writes nothing",
+    "cables": "what is at the end of each port, by LLDP or the MAC table; writes nothing",
     "rollback": "show what the switches ran before their last change; with --plan, restore it",
     "drain": "take a leaf or spine out of use, unless a host would lose its last leg",
     "undrain": "return a drained switch",

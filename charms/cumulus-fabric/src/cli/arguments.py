@@ -49,6 +49,9 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb == "rotate-password":
         _approving(parser, verb)
         return
+    if verb == "cables":
+        parser.add_argument("--format", choices=("table", "json"), default="table")
+        return
     parser.add_argument(
         "--record", default="", metavar="FILE", help="the record of what was made and drained"
     )

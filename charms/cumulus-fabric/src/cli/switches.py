@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs of the command line that need switches: plan, apply, verify and rollback."""
+"""The verbs of the command line that need switches: plan, apply, verify, cables and rollback."""
 
 import argparse
 import json
@@ -13,6 +13,8 @@ import online
 from audit import audit
 from audit.foreign import Ownership, named
 from backups.folder import Folder
+from cables.read import read
+from cables.rows import cables
 from config import least_confirm
 from converge import Finding, Plan, Severity
 from converge.render import ALL, cut, findings_as_json, findings_as_table, plan_as_json, plan_as_table
@@ -21,6 +23,7 @@ from intent import pins, places
 from intent.model import Fabric, Switch
 from maintenance import Maintenance
 from names import cut_off, without_address
+from output import cables as output
 from output.report import Report, Result
 from plan import not_approved
 from rest.client import Nvue
@@ -58,13 +61,15 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
     logins = access.logins(options, fabric)
     # The others show the hosts' other legs, and the far ends of links; a plan without NVUE is that of all.
     typed_only = len(scripts.switches(fabric, names)) == len(names)
-    everywhere = options.verb in ("verify", *MAINTENANCE) or (options.verb == "plan" and typed_only)
+    everywhere = options.verb in ("verify", "cables", *MAINTENANCE) or (options.verb == "plan" and typed_only)
     reached = () if everywhere else names
     with site(options, fabric, reached, logins) as opened:
         if options.verb == "plan":
             return _plan(options, opened, names)
         if options.verb == "verify":
             return _verify(options, opened, names)
+        if options.verb == "cables":
+            return _cables(options, opened, names)
         return _change(options, opened, names, logins)
 
 
@@ -90,6 +95,15 @@ def _verify(options: argparse.Namespace, site: online.Site, names: Collection[st
     as_json = options.format == "json"
     print(json.dumps(findings_as_json(found), indent=2) if as_json else _findings(options, found))
     return all(finding.severity < Severity.WARNING for finding in found)
+
+
+def _cables(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
+    # All are read: a switch is known to its neighbours by the address of its management port.
+    rows = cables(site.fabric, *read(site.fleet, site.fabric, site.names))
+    found = [each for each in rows if each.switch in names]
+    as_json = options.format == "json"
+    print(output.as_json(found) if as_json else output.as_table(found, most(options)))
+    return output.well(found)
 
 
 def _change(options: argparse.Namespace, site: online.Site, names: Collection[str], logins: Logins) -> bool:
