@@ -3,16 +3,25 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import ops
 import pytest
+import yaml
 from ops import testing
+from scenario import _runtime
 
 Unit = TypeVar("Unit", bound="Alone")
 
 KEYS = ("name", "subordinate", "requires", "provides", "peers", "assumes", "resources", "extra-bindings")
 """The keys of charmcraft.yaml that a context takes besides options and actions."""
+
+# Before each hook, ops.testing writes charmcraft.yaml anew: in Python, that is a third of a hook's time. ops
+# itself takes libyaml, too, if PyYAML has it; PyYAML as such is left to the code under test.
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_runtime.yaml = SimpleNamespace(safe_dump=partial(yaml.dump, Dumper=_DUMPER))
 
 
 def context(
