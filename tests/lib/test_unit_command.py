@@ -1,8 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paths in the arguments of `tox -e unit`, and the exit statuses of its pytest runs."""
 
+import re
+from pathlib import Path
+
 import pytest
-from unit.__main__ import ROOT, WRONG_USE, is_path, main, selected, suites, verdict
+from unit.__main__ import ROOT, WRONG_USE, Suite, is_path, main, run, selected, suites, verdict
+
+BUSY = """
+import subprocess, sys, time
+
+WAIT = "import time; [None for _ in iter(lambda: time.process_time() < 1, False)]"
+
+def test_in_this_process():
+    exec(WAIT)
+
+def test_in_another_one():
+    subprocess.run([sys.executable, "-c", WAIT])
+    assert False
+"""
+"""A second of processor time in the process of pytest, and one in a process below it."""
 
 
 @pytest.mark.parametrize(
@@ -74,3 +91,13 @@ def test_a_path_that_no_suite_has_is_refused_in_one_sentence(capsys: pytest.Capt
 )
 def test_what_is_not_below_tests_is_left_to_pytest(argument: str) -> None:
     assert not is_path(argument)
+
+
+def test_a_run_ends_with_its_processor_time(tmp_path: Path) -> None:
+    test = tmp_path / "test_busy.py"
+    test.write_text(BUSY)
+    status, printed = run(Suite("busy", tmp_path, ["tests"]), ["-p", "no:cacheprovider"], [str(test)])
+    assert status == 1
+    assert "1 failed, 1 passed" in printed
+    (seconds,) = re.findall(r"^busy: (\d+) s of processor time$", printed, re.MULTILINE)
+    assert int(seconds) >= 2

@@ -90,7 +90,7 @@ def _part(suite: Suite, path: str) -> str | None:
 
 
 def run(suite: Suite, options: list[str], paths: list[str]) -> tuple[int, str]:
-    """The exit status of one run, and what it printed."""
+    """The exit status of one run, and what it printed, with the processor time of all its processes."""
     command = [
         sys.executable,
         "-m",
@@ -100,10 +100,15 @@ def run(suite: Suite, options: list[str], paths: list[str]) -> tuple[int, str]:
         *options,
         *paths,
     ]
-    ended = subprocess.run(
-        command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    return ended.returncode, ended.stdout
+    with subprocess.Popen(
+        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout
+        printed = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = used.ru_utime + used.ru_stime
+    return process.returncode, f"{printed}{suite.title}: {seconds:.0f} s of processor time\n"
 
 
 def verdict(statuses: list[int], options: list[str]) -> int:
