@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from links import PAGES
-from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Check CHANGES for Sphinx API")  # of MyST
@@ -52,10 +50,8 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    out: Path = tmp_path_factory.mktemp("site")
-    Sphinx(PAGES, PAGES, out, out / "doctrees", "html", status=None, warning=None).build()
-    text = (out / "searchindex.js").read_text()
+def index(site: Path) -> dict[str, Any]:
+    text = (site / "searchindex.js").read_text()
     return json.loads(text[text.index("(") + 1 : text.rindex(")")])
 
 
