@@ -100,8 +100,14 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
             number += 1
 
 
-def _joined(first: int, lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Commands of a block, one by one."""
+def begins(lines: list[str]) -> bool:
+    """Whether a block begins with a command, so that each of its lines is one, or a part of one."""
+    words = next((line.split() for line in lines if line.strip()), [""])
+    return words[0] in FIRST
+
+
+def joined(first: int, lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    """Commands of a block, one by one, each with the numbers of its first and its last line."""
     text, start = "", first
     for number, raw in enumerate(lines, first):
         line = COMMENT.sub("", raw).strip()
@@ -114,7 +120,7 @@ def _joined(first: int, lines: list[str]) -> Iterator[tuple[int, str]]:
         elif text.startswith("for ") and not text.endswith("done"):
             text += " " if text.endswith("do") else "; "
         else:
-            yield start, text
+            yield start, number, text
             text = ""
     assert not text, f"a command does not end: {text}"
 
@@ -130,11 +136,10 @@ def blocks(path: Path) -> list[Command]:
     name = str(path.relative_to(ROOT))
     for first, lines in _blocks(markdown(path).splitlines()):
         typed = [(number, line[2:]) for number, line in enumerate(lines, first) if line.startswith("$ ")]
-        words = next((line.split() for line in lines if line.strip()), [""])
         if typed:
             found += [Command(name, number, COMMENT.sub("", line)) for number, line in typed]
-        elif words[0] in FIRST:
-            found += [Command(name, number, text) for number, text in _joined(first, lines)]
+        elif begins(lines):
+            found += [Command(name, number, text) for number, _, text in joined(first, lines)]
     return found
 
 
