@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader finds on the pages of the site: commands to take, boxes, drawings, and groups of pages."""
+
+import re
+from pathlib import Path
+
+import commands
+import pytest
+from links import PAGES
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Check CHANGES for Sphinx API")  # of MyST
+
+WIDEST = 100
+"""Columns that a line of the guide to a first cloud, or of a drawing, may have."""
+DRAWN = ("boot", "reboots", "fabric-ownership")
+"""Explanations that a drawing sums up."""
+
+
+def drawing(name: str) -> str:
+    (found,) = re.findall(r"```text\n(.+?)```", (PAGES / f"explanation/{name}.md").read_text(), re.DOTALL)
+    return found
+
+
+def test_each_command_of_a_block_stands_alone_with_its_comments() -> None:
+    lines = [
+        "# once",
+        "juju status",
+        "for host in a b; do",
+        "    ssh $host",
+        "done",
+        "cp a \\",
+        "    b     # c",
+    ]
+    assert [*commands.divided(lines)] == [
+        "# once\njuju status",
+        "for host in a b; do\n    ssh $host\ndone",
+        "cp a \\\n    b  # c",
+    ]
+
+
+def test_a_button_takes_one_command(site: Path) -> None:
+    page = (site / "how-to/deploy.html").read_text()
+    blocks = re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)
+    texts = [re.sub("<[^>]*>", "", block) for block in blocks]
+    assert [text for text in texts if text.count("pipx run tox") > 1] == []
+    assert sum("pipx run tox" in text for text in texts) > 10
+    assert "copybutton.js" in page
+
+
+def test_the_guides_lines_fit_a_terminal() -> None:
+    lines = (PAGES / "how-to/deploy.md").read_text().splitlines()
+    typed = [line.removeprefix("    ") for line in lines if line.startswith("    ")]
+    assert [line for line in typed if len(line) > WIDEST] == []
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_explanation_has_a_drawing(name: str, site: Path) -> None:
+    assert max(map(len, drawing(name).splitlines())) <= WIDEST
+    assert "highlight-text" in (site / f"explanation/{name}.html").read_text()
+
+
+def test_a_warning_is_a_box(site: Path) -> None:
+    page = (site / "how-to/refresh.html").read_text()
+    assert re.search(r'class="admonition[^"]*warning.*?Do not refresh while a unit reboots', page, re.DOTALL)
+
+
+def test_the_sidebar_shows_the_groups_of_guides(site: Path) -> None:
+    page = (site / "how-to/deploy.html").read_text()
+    groups = re.findall(r'<p class="caption"[^>]*><span class="caption-text">([^<]+)', page)
+    assert groups == [
+        "Learn",
+        "Set a site up",
+        "Run the hosts",
+        "Run the fabric",
+        "When something fails",
+        "Look up and understand",
+    ]
