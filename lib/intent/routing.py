@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one switch routes: gateways, VRFs, peers outside the fabric and their policies. Pure data."""
+"""The routing of one switch: gateways, VRFs, peers outside the fabric and their policies. Pure data."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -14,7 +14,7 @@ from intent.routing import DEFAULT_VRF, NO_ROUTING, Peer, Prefix, Relay, Routing
 
 
 def routing(intent: Intent, leaves: Sequence[Switch]) -> dict[str, Routing]:
-    """What each leaf routes, by its name; empty if the intent has neither gateways nor VRFs.
+    """The routing of each leaf, by its name; empty if the intent has neither gateways nor VRFs.
 
     Raises InvalidValue if something does not exist or does not fit: a gateway outside its network, a network
     in two VRFs, a peer with the leaf's own AS number.
@@ -151,7 +151,7 @@ class _Plan:
         return Relay(relay.servers, tuple(svi.name for svi in chosen), where)
 
     def peers(self, leaves: Sequence[Switch]) -> dict[str, Routing]:
-        """What the leaves with peers route, with these."""
+        """The routing of the leaves that have peers, with these."""
         found: dict[str, list[Peer]] = {}
         by_name = {leaf.name: leaf for leaf in leaves}
         for vrf, declared in self.intent.vrfs.items():

@@ -246,7 +246,7 @@ class Actions:
         return {"fabric": draw(told)}
 
     def _cables(self) -> str:
-        """What is at the end of each port, as far as the switches answer."""
+        """The other end of each port, as far as the switches answer."""
         from cables.read import read
         from cables.rows import cables
         from output.cables import as_table

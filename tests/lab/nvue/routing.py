@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch routes: the contradictions that an apply finds in it, and what the switch then shows.
+"""The routing of a switch: the contradictions that an apply finds in it, and what the switch then shows.
 
 The rules are those of the user guide ("Inter-subnet Routing", "VRR", "DHCP Relays", "VRFs").
 """
@@ -14,7 +14,7 @@ UNNAMED = 4063
 """The VLAN that the first VRF without one gets for its VNI, from the end of the range that is for that."""
 
 Wrong = tuple[str, str]
-"""What contradicts, and where."""
+"""A contradiction, and where it is."""
 
 
 def vrf_of(interface: Tree) -> str:

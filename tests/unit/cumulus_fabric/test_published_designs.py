@@ -35,7 +35,7 @@ def missing(made: Tree, facts: dict[str, Any]) -> list[str]:
 
 
 def of_leaf(number: int) -> dict[str, Any]:
-    """What the guide's example has on one of its four leaves."""
+    """The settings that the guide's example has on one of its four leaves."""
     segment = "44:38:39:BE:EF:AA" if number < 3 else "44:38:39:BE:EF:BB"
     facts: dict[str, Any] = {
         f"interface lo ip address 10.10.10.{number}/32": NONE,

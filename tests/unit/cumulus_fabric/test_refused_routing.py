@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator finds wrong with gateways, VRFs, policies and relays when it applies a tree."""
+"""The faults that the simulator finds in gateways, VRFs, policies and relays when it applies a tree."""
 
 from copy import deepcopy
 from typing import Any

@@ -27,7 +27,7 @@ Those of hosts that an Ethernet segment's other leaf has learnt are static.
 
 
 def read(fleet: Fleet, fabric: Fabric, names: Collection[str]) -> tuple[dict[str, Seen], dict[str, str]]:
-    """What these switches show, and why the others do not, by name."""
+    """The answers of these switches, and why the others have none, by name."""
 
     def look(nvue: Nvue) -> Seen:
         with nvue.within(LOOK_S):

@@ -15,7 +15,7 @@ MOST_MACS = 2
 
 
 class State(enum.Enum):
-    """What a cable is found to be."""
+    """The state of a cable."""
 
     WRONG = "wrong"  # another neighbour than the intent's
     EXTRA = "extra"  # a neighbour at a port that the intent does not use
@@ -40,7 +40,7 @@ class Cable(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What one switch shows."""
+    """The answers of one switch."""
 
     state: Tree  # its interfaces, below `interface`
     modules: Tree  # by port
@@ -48,7 +48,7 @@ class Seen(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What the intent has at a port."""
+    """The intent's other end of a port."""
 
     port: str
     link: Link | None  # to a switch

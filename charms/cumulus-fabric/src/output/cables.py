@@ -13,7 +13,7 @@ NEXT = "cables --all shows them"
 
 
 def ordered(found: Sequence[Cable]) -> list[Cable]:
-    """What needs somebody's hand first, and then as the fabric is listed."""
+    """The cables that need somebody's hand first, and then as the fabric is listed."""
     order = [*State]
     return sorted(found, key=lambda each: order.index(each.state))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others route on a switch beside the intent: interfaces, sessions and VRFs. Pure."""
+"""The routing of others on a switch beside the intent: interfaces, sessions and VRFs. Pure."""
 
 from collections.abc import Collection, Iterator
 

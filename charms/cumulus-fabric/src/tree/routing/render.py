@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one leaf routes for hosts as a part of NVUE's tree, in either dialect. Pure."""
+"""The routing of one leaf for hosts as a part of NVUE's tree, in either dialect. Pure."""
 
 from collections.abc import Iterable
 
@@ -36,7 +36,7 @@ def tree(switch: Switch, dialect: Dialect) -> Tree:
 
 
 class _Words:
-    """What a dialect has for the parts."""
+    """The words of a dialect for the parts."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.new = dialect is Dialect.FROM_5_15

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch shows of its gateways, VRFs and peers, compared with the intent. Pure."""
+"""The gateways, VRFs and peers that a switch shows, compared with the intent. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
