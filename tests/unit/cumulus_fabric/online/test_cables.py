@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of cables: what is at each port, before the hosts are there and after."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from lab.nvue import Fault
 from lab.nvue.fabric import HostPort
 from output.cables import as_json, as_table, well
 from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.shell import Shell
 from unit.cumulus_fabric.online.site import Rack, rack
 
 NAMED = fabric(change={"racks.0.hosts": {"ports": "swp9-10", "names": ["node1", "node2"]}})
@@ -114,3 +116,14 @@ def test_what_needs_a_hand_comes_first_in_the_table(six: Rack) -> None:
     ]
     assert as_table(found).endswith(f"2 no link, {len(found) - 2} ok")
     assert as_json(found).startswith('[\n  {\n    "switch": "Spine1"')
+
+
+def test_the_verb_fails_for_a_wrong_cable_alone(shell: Shell) -> None:
+    assert shell("apply")[0] == 0
+    shell.rack.wires.cut.add(("Leaf0-1", "swp9"))
+    status, out, _ = shell("cables")
+    assert (status, out.splitlines()[1].split()[:4]) == (0, ["no", "link", "Leaf0-1", "swp9"])
+    shell.rack.wires.hosts["Leaf0-2", "swp9"].host = "Leaf0-1"
+    status, out, _ = shell("cables", "--switch", "Leaf0-2", "--format", "json")
+    assert status == 1
+    assert json.loads(out)[0]["state"] == "wrong"

@@ -193,6 +193,7 @@ def test_show_fabric(running: Unit) -> None:
     assert running.action("show-fabric", format="svg")["fabric"].startswith("<svg")
     running.rack.wires.cut.add(("Leaf0-1", "swp31"))
     assert "(blocked)" in running.action("show-fabric", health=True)["fabric"]
+    assert "Leaf0-1  swp31" in running.action("show-fabric", format="cables")["fabric"]
 
 
 WRONG = [
