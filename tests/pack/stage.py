@@ -111,7 +111,7 @@ def origin(clone: Path) -> str:
 
 
 def links(name: str, environment: Mapping[str, str], clone: Path) -> dict[str, str]:
-    """Where a charm has its source, documentation and issues: in the repository that GitHub packs.
+    """Where a charm has its source, documentation, issues and contact: in the repository that GitHub packs.
 
     Elsewhere, in the one that the clone comes from. Only of GitHub and GitLab it is known how addresses of
     files and issues are made.
@@ -126,6 +126,7 @@ def links(name: str, environment: Mapping[str, str], clone: Path) -> dict[str, s
         "source": source,
         "documentation": f"{source}/blob/HEAD/charms/{name}/README.md",
         "issues": f"{source}/issues",
+        "contact": f"{source}/issues",
     }
 
 

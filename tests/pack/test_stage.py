@@ -67,6 +67,7 @@ def test_an_artifact_of_a_fork_links_to_the_fork():
         "source": "https://forge.example/someone/fork",
         "documentation": "https://forge.example/someone/fork/blob/HEAD/charms/roce-qos/README.md",
         "issues": "https://forge.example/someone/fork/issues",
+        "contact": "https://forge.example/someone/fork/issues",
     }
 
 
@@ -87,7 +88,9 @@ def test_without_github_an_artifact_links_to_where_the_clone_comes_from(tmp_path
         subprocess.run(["git", *command.split()], cwd=tmp_path, check=True)
     links = stage.links("roce-qos", {}, tmp_path)
     assert links.get("source", "") == source
-    assert set(links) == ({"source", "documentation", "issues"} if more else {"source"} if source else set())
+    assert set(links) == (
+        {"source", "documentation", "issues", "contact"} if more else {"source"} if source else set()
+    )
 
 
 def test_a_clone_from_nowhere_links_to_nothing(tmp_path, monkeypatch):
