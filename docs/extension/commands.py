@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from bundle.documents import begins, joined
 
 GAP = re.compile(r"\s{3,}(?=#\s)")
-"""What aligns the comments of a block."""
+"""The spaces that align the comments of a block."""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

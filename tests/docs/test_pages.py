@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader finds on the pages of the site: commands to take, boxes, drawings, and groups of pages."""
+"""The pages of the site, as a reader finds them: commands to take, boxes, drawings, and groups of pages."""
 
 import re
 from pathlib import Path

@@ -39,6 +39,7 @@ PACKAGES: dict[str, dict[str, set[str] | None]] = {
         "attachments": {"observe", "plan", "tree", "verify"},
         "audit": {"observe", "rest", "tree"},
         "backups": {"audit", "observe", "plan", "rest", "tree"},
+        "cables": {"rest", "tree"},
         "logins": {"observe", "plan", "rest", "tree"},
         "rest": {"tree"},
         "roce": {"observe", "rest", "tree"},
@@ -47,7 +48,7 @@ PACKAGES: dict[str, dict[str, set[str] | None]] = {
             *("apply", "attachments", "backups", "maintenance", "observe", "online", "output", "plan"),
             *("rest", "settling", "survey", "tree"),
         },
-        "output": {"tree", "standalone"},
+        "output": {"cables", "tree", "standalone"},
         "cli": None,
     },
 }

@@ -31,7 +31,7 @@ PREVIOUS = f"{DIRECTORY}/previous.json"
 CONVERGED = f"{DIRECTORY}/converged.json"
 """The NICs that were as declared in this boot. Until it exists, udev starts nothing for a port."""
 FOLLOWER = f"{DIRECTORY}/follower.json"
-"""What the service that follows uplinks notes; it exists while the service runs, or was killed."""
+"""The notes of the service that follows uplinks; the file exists while the service runs, or was killed."""
 VERSION = 1
 
 

@@ -100,7 +100,7 @@ class LinkDoor(_NetdevDoor):
         self.network.set_up(link, up)
 
     def await_change(self) -> None:
-        """What a test has happen meanwhile, one thing per call; then systemd ends the service."""
+        """Have happen what a test wants meanwhile, one thing per call; then systemd ends the service."""
         kernel = self.kernel
         if kernel.process not in kernel.watching:
             kernel.watching.add(kernel.process)

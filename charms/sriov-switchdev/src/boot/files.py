@@ -41,7 +41,7 @@ INSTANCES = (
     "snap.openstack-hypervisor.libvirtd.service",
     "snap.openstack-hypervisor.nova-compute.service",
 )
-"""What starts instances: the distribution's units, and those of Sunbeam's snap (its snapcraft.yaml)."""
+"""The units that start instances: the distribution's, and those of Sunbeam's snap (its snapcraft.yaml)."""
 
 DISPATCH = "ovn-offload-sriov-switchdev-dispatch.service"
 """Wakes the Juju unit (charmkit.dispatch)."""

@@ -34,7 +34,7 @@ JOURNAL = f"see journalctl -u {files.FOLLOW}"
 
 
 class Turn(NamedTuple):
-    """What is to be done with representors after news, and what is known of them then."""
+    """The representors to set after news, and the state of them then."""
 
     down: tuple[Link, ...] = ()  # to set down
     up: tuple[Link, ...] = ()  # to set up
@@ -45,7 +45,7 @@ class Turn(NamedTuple):
 def decide(
     links: Sequence[Link], ports: Iterable[WantedPort], lowered: Mapping[int, str], spared: frozenset[int]
 ) -> Turn:
-    """What to do with the representors of the ports' VFs. Pure.
+    """Decide which representors of the ports' VFs are to be set. Pure.
 
     ``lowered`` and ``spared`` are those of the turn before.
     """
