@@ -54,6 +54,14 @@ class Lab(Protocol):
         ...
 
 
+STANDING = "OffloadWarned"
+"""The alert, of severity info, that a charm has warned of something for a day.
+
+In the rack two charms always do: of the MAC addresses of the reference design's intent, and of nodes without
+IOMMU groups.
+"""
+
+
 class Watch:
     """Exporters that are scraped, and the alerts that fire.
 
@@ -75,7 +83,9 @@ class Watch:
         return {
             (each["labels"]["alertname"], about(each["labels"]))
             for each in self._alerts.alerts()
-            if each["status"]["state"] == "active" and each["receivers"] != [{"name": "nobody"}]
+            if each["status"]["state"] == "active"
+            and each["receivers"] != [{"name": "nobody"}]
+            and each["labels"]["alertname"] != STANDING
         }
 
     def quiet(self) -> bool:
@@ -83,10 +93,10 @@ class Watch:
         return not self.restless()
 
     def restless(self) -> list[str]:
-        """Why it is not quiet: each exporter that does not answer, and each alert that fires or waits."""
+        """Why it is not quiet: each exporter that does not answer, each other alert that fires or waits."""
         answers = {each["metric"]["instance"] for each in self.series.query("up == 1")}
         silent = [f"the exporter of {host} does not answer" for host in self._hosts if host not in answers]
-        alerts = (each["metric"] for each in self.series.query("ALERTS"))
+        alerts = (each["metric"] for each in self.series.query(f'ALERTS{{alertname!="{STANDING}"}}'))
         told = [f"{each['alertname']} {about(each)}".strip() + f" is {each['alertstate']}" for each in alerts]
         return [*silent, *sorted(told)]
 
