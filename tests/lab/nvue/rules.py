@@ -109,7 +109,7 @@ class Rules:
 
     def contradictions(self, tree: Tree) -> list[Issue]:
         """Return the faults that only an apply finds: settings that do not go together."""
-        routed = (Issue("config_invalid", *each) for each in routing.contradictions(tree, vnis))
+        routed = (Issue("config_invalid", *each) for each in routing.contradictions(tree))
         return [*self._bgp(tree), *self._interfaces(tree), *_vlans(tree), *routed]
 
     def _bgp(self, tree: Tree) -> Iterator[Issue]:

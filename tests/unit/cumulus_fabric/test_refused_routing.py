@@ -13,10 +13,7 @@ from unit.cumulus_fabric.gateways import ROUTED
 
 BGP = "vrf|red|router|bgp|neighbor"
 WRONG: list[tuple[str, Any, str]] = [
-    ("interface|vlan10|ip|address", {}, "10.1.10.1/24 needs another address of its subnet on vlan10"),
     ("interface|vlan10|type", "swp", "VRR needs a VLAN interface"),
-    ("interface|swp27.100|base-interface", "swp30", "swp27.100 has no base-interface"),
-    ("vrf|red|evpn|vni", {"10": {}}, "VNI 10 is already used by VLAN 10"),
     ("vrf|blue|evpn|vni", {"5001": {}}, "VNI 5001 is already used by VRF red"),
     ("vrf|red|evpn|vlan", 40, "VLAN 40 of VRF red is in a bridge"),
     (
