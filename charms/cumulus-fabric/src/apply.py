@@ -22,9 +22,9 @@ from plan import Candidate, Change, unplanned
 from rest.client import CONFIRMED_BY, Nvue, Progress
 from rest.connection import SwitchError
 from rest.fleet import Fleet
-from rest.transition import AwaitsConfirmation, Polling, reach
+from rest.transition import AwaitsConfirmation, Polling, apply_to_confirm, confirm
 from rest.undo import Undo
-from rest.warned import KEEP, overwritten, told
+from rest.warned import overwritten, refusal, told
 from settling import Check, Ready, always, settle
 from tree import get_tree
 from tree.diff import inverse
@@ -236,25 +236,13 @@ class Run:
         def done(seen: Progress) -> bool:
             return seen.applied or waiting(seen) or self._made_by_another(switch, seen)
 
-        seen = reach(
-            switch,
-            revision,
-            lambda: switch.apply(revision, self.policy.confirm, ask=True),
-            started=lambda seen: seen.state != "pending",
-            reached=lambda seen: seen.warns or done(seen),
-            polling=self._polling(),
+        def heed(said: Sequence[str]) -> None:
+            self._heed(switch, revision, said, first=len(before) == 1)
+            self.warned[switch.name] = said
+
+        seen = apply_to_confirm(
+            switch, revision, self.policy.confirm, done=done, heed=heed, polling=self._polling()
         )
-        if seen.warns:
-            self._heed(switch, revision, seen.issues, first=len(before) == 1)
-            self.warned[switch.name] = seen.issues
-            seen = reach(
-                switch,
-                revision,
-                lambda: switch.go_on(revision, yes=True),
-                started=lambda seen: not seen.warns,
-                reached=done,
-                polling=self._polling(),
-            )
         if seen.state == "pending":
             return self._unchanged(switch)
         if seen.state == "ays" and switch.difference(revision):
@@ -285,8 +273,7 @@ class Run:
             switch.go_on(revision, yes=False)
             if switch.progress(revision).failed:
                 self._unchanged(switch)
-        what = f"NVUE would overwrite {', '.join(files)}, which somebody changed on the switch"
-        raise SwitchError("refused", what, KEEP)
+        raise refusal(files)
 
     def _made_by_another(self, switch: Nvue, seen: Progress) -> bool:
         """Whether another apply has made this change meanwhile: NVUE begins none that changes nothing."""
@@ -300,14 +287,7 @@ class Run:
 
     def _confirm(self, switch: Nvue) -> None:
         revision = self.revisions[switch.name]
-        seen = reach(
-            switch,
-            revision,
-            lambda: switch.confirm(revision),
-            started=lambda seen: seen.state not in CONFIRMED_BY,
-            reached=lambda seen: seen.applied,
-            polling=self._polling(),
-        )
+        seen = confirm(switch, revision, self._polling())
         self.results[switch.name] = Result.APPLIED
         if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
             self.unsaved.append(switch.name)

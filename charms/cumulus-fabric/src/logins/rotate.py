@@ -7,17 +7,17 @@ the hash of a password that it is given in clear (user guide, "User Accounts").
 """
 
 import enum
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 
 from observe import release_of, version_of
 from rest.answers import BUSY
-from rest.client import CONFIRMED_BY, USERS, Nvue, Progress
+from rest.client import USERS, Nvue, Progress
 from rest.connection import Clock, Credentials, SwitchError
-from rest.transition import AwaitsConfirmation, Polling, reach
+from rest.transition import AwaitsConfirmation, Polling, apply_to_confirm, confirm
 from rest.undo import ROLLBACK_TIMEOUT_S
-from rest.warned import KEEP, overwritten
+from rest.warned import overwritten, refusal
 from tree import Path, Tree, leaves, nested
 
 CONFIRM_S = 120
@@ -148,14 +148,7 @@ def _change(switch: Nvue, clock: Clock) -> None:
         what = "takes the earlier password still" if earlier else "does not take the new password"
         raise SwitchError("refused", f"{what}, and goes back to the earlier one", f"see its log, and {AGAIN}")
     if not seen.applied:
-        reach(
-            switch,
-            revision,
-            lambda: switch.confirm(revision),
-            started=lambda seen: seen.state not in CONFIRMED_BY,
-            reached=lambda seen: seen.applied,
-            polling=polling,
-        )
+        confirm(switch, revision, polling)
 
 
 def _apply(switch: Nvue, revision: str, polling: Polling) -> Progress:
@@ -165,29 +158,13 @@ def _apply(switch: Nvue, revision: str, polling: Polling) -> Progress:
     def done(seen: Progress) -> bool:
         return seen.applied or waiting(seen)
 
-    seen = reach(
-        switch,
-        revision,
-        lambda: switch.apply(revision, CONFIRM_S, ask=True),
-        started=lambda seen: seen.state != "pending",
-        reached=lambda seen: seen.warns or done(seen),
-        polling=polling,
-    )
-    if not seen.warns:
-        return seen
-    if files := overwritten(seen.issues):
-        with suppress(SwitchError):  # unanswered, the switch gives up by itself
-            switch.go_on(revision, yes=False)
-        what = f"NVUE would overwrite {', '.join(files)}, which somebody changed on the switch"
-        raise SwitchError("refused", what, KEEP)
-    return reach(
-        switch,
-        revision,
-        lambda: switch.go_on(revision, yes=True),
-        started=lambda seen: not seen.warns,
-        reached=done,
-        polling=polling,
-    )
+    def heed(said: Sequence[str]) -> None:
+        if files := overwritten(said):
+            with suppress(SwitchError):  # unanswered, the switch gives up by itself
+                switch.go_on(revision, yes=False)
+            raise refusal(files)
+
+    return apply_to_confirm(switch, revision, CONFIRM_S, done=done, heed=heed, polling=polling)
 
 
 def _tree(switch: Nvue) -> Tree:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes a revision from one state to another, even if requests or answers are lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rest.client import Nvue, Progress
+from rest.client import CONFIRMED_BY, Nvue, Progress
 from rest.connection import Clock, SwitchError
 
 MAX_ATTEMPTS = 3
@@ -81,6 +81,53 @@ def reach(
             what = f"not finished within {polling.deadline:g} s: {seen.state if seen else 'no answer'}"
             raise SwitchError("slow" if seen else "unreachable", what, LONGER)
         clock.sleep(polling.poll)
+
+
+def apply_to_confirm(
+    switch: Nvue,
+    revision: str,
+    confirm_s: int,
+    *,
+    done: Callable[[Progress], bool],
+    heed: Callable[[Sequence[str]], None],
+    polling: Polling,
+) -> Progress:
+    """Apply a revision until it is ``done``, such as waiting for its confirmation.
+
+    The warnings of the switch before it goes on are given to ``heed``, which raises SwitchError where it may
+    not go on.
+    """
+    seen = reach(
+        switch,
+        revision,
+        lambda: switch.apply(revision, confirm_s, ask=True),
+        started=lambda seen: seen.state != "pending",
+        reached=lambda seen: seen.warns or done(seen),
+        polling=polling,
+    )
+    if not seen.warns:
+        return seen
+    heed(seen.issues)
+    return reach(
+        switch,
+        revision,
+        lambda: switch.go_on(revision, yes=True),
+        started=lambda seen: not seen.warns,
+        reached=done,
+        polling=polling,
+    )
+
+
+def confirm(switch: Nvue, revision: str, polling: Polling) -> Progress:
+    """Confirm a revision that waits for it."""
+    return reach(
+        switch,
+        revision,
+        lambda: switch.confirm(revision),
+        started=lambda seen: seen.state not in CONFIRMED_BY,
+        reached=lambda seen: seen.applied,
+        polling=polling,
+    )
 
 
 def _try(ask: Callable[[], None]) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 
 from converge import Finding, Severity
 
+from rest.connection import SwitchError
+
 OVERWRITES = "WILL be overwritten"
 """NVUE's words for files that somebody changed; with ``overwrite controlled`` it warns and keeps them."""
 
@@ -28,6 +30,12 @@ def overwritten(issues: Collection[str]) -> list[str]:
     said = [each for each in issues if OVERWRITES in each]
     files = [path for each in said for path in re.findall(r"(?:^|\s)- (/\S+)", each)]
     return files or [" ".join(each.split()) for each in said]
+
+
+def refusal(files: Collection[str]) -> SwitchError:
+    """The end of a change that would overwrite files."""
+    what = f"NVUE would overwrite {', '.join(files)}, which somebody changed on the switch"
+    return SwitchError("refused", what, KEEP)
 
 
 def told(warned: Mapping[str, Collection[str]]) -> list[Finding]:
