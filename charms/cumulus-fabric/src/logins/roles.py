@@ -9,11 +9,12 @@ from collections.abc import Collection
 
 from converge import Finding, Severity
 from observe import failures
+from rest.answers import LEAST, promotion
 from rest.client import Nvue
 from rest.fleet import Fleet
 
-READS_ONLY, LEAST = "nvue-monitor", "nvue-admin"
-"""The role that may not change anything, and the least one that may."""
+READS_ONLY = "nvue-monitor"
+"""The role that may not change anything."""
 
 
 def barred(fleet: Fleet, names: Collection[str]) -> tuple[Finding, ...]:
@@ -31,5 +32,4 @@ def role(switch: Nvue) -> str:
 def _finding(switch: Nvue) -> Finding:
     user = switch.login.user
     what = f"user {user} has the role {READS_ONLY}, which may only read; changes need {LEAST}"
-    remedy = f"run nv set system aaa user {user} role {LEAST} on it; then nv config apply"
-    return Finding(Severity.BLOCKED, switch.name, what, remedy)
+    return Finding(Severity.BLOCKED, switch.name, what, promotion(user))

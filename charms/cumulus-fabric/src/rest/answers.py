@@ -22,6 +22,9 @@ MAX_VALUES = 2**21
 CLIENTS = b"SSL certificate"
 """The answer of nginx to a client without a certificate: ``No required SSL certificate was sent``."""
 
+LEAST = "nvue-admin"
+"""The least role that may change a switch (user guide, "User Accounts")."""
+
 IDENTITY = "put client-certificate and client-key into the secret"
 """The remedy for that."""
 
@@ -32,6 +35,11 @@ BUSY = f"if another change of it is under way, wait for its end, and apply again
 """The remedy where the switch is at another change."""
 
 REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+def promotion(user: str) -> str:
+    """The remedy for a user who may only read."""
+    return f"run nv set system aaa user {user} role {LEAST} on it; then nv config apply"
 
 
 def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[str, Any]:
@@ -68,8 +76,7 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
         raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what == "POST /revision":
         said = f"user {user} may not change it: its role is read-only, such as nvue-monitor"
-        remedy = f"run nv set system aaa user {user} role nvue-admin on it; then nv config apply, "
-        remedy += "or put another user into the secret"
+        remedy = f"{promotion(user)}, or put another user into the secret"
         raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what.startswith("GET "):
         raise _forbidden(user, content)
