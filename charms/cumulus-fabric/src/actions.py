@@ -127,13 +127,15 @@ class Actions:
         with self.site() as site:
             names = [name for name in site.names if not given.names or name in given.names]
             work = Rotation(site.fleet, names, self.progress)
-            found = work.plan()
-            if not given.plan and not work.ended(found):
-                told = (
-                    f"nothing was sent to any switch: run rotate-password with plan={found.digest} to do this"
-                )
-                return {"result": told, "plan": findings_as_table(found.shown)}
-            outcome = work.ended(found) or work.run(given.plan)
+            if given.plan:
+                outcome = work.run(given.plan)
+            else:
+                found = work.plan()
+                if not (ended := work.ended(found)):
+                    told = "nothing was sent to any switch: "
+                    told += f"run rotate-password with plan={found.digest} to do this"
+                    return {"result": told, "plan": findings_as_table(found.shown)}
+                outcome = ended
         if outcome.done:
             self.look()
         results = {

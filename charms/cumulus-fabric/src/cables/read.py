@@ -55,7 +55,7 @@ def _part(nvue: Nvue, path: str) -> Tree:
 def _learnt(table: Tree) -> Mapping[str, list[str]]:
     """The MAC addresses that a switch has learnt, by bond or port."""
     found: dict[str, list[str]] = {}
-    for _, entry in nodes({"table": table}, "table"):
+    for _, entry in nodes(table):
         if entry.get("entry-type") == OWN:
             continue
         found.setdefault(str(entry.get("interface")), []).append(str(entry.get("mac")))
