@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 import ops
 import record
-from boot.files import FOLLOW, removal
+from boot.files import has_follow, removal
 from charmkit import packages
 from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output
@@ -25,7 +25,6 @@ from converge import Finding, Plan, unfinished, words
 from converge.execute import Outcome, execute
 from exporter.facts import Flows
 from hostnic import version
-from hostnic.boot import units
 from hostnic.boot.installed import REMOVED
 from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.handover import Handover
@@ -117,7 +116,7 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
             problems += [f"an unconfirmed live change is not undone{again}: {problem}" for problem in left]
         observed = observe(self.system)
         plan = removal(observed.installed, observed.armed)
-        if observed.installed.files.get(units.path(FOLLOW)) is not None:
+        if has_follow(observed.installed):
             from boot import follow  # before the directory of its record goes
 
             plan = Plan((*follow.removal(observed.installed, REMOVED), *plan.steps))

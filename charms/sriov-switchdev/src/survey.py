@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from boot import budget, driver_reload
-from boot.files import FOLLOW, RESTORE, install_steps
+from boot.files import RESTORE, has_follow, install_steps
 from config import Options
 from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
 from exporter import facts
 from hostnic import handover
-from hostnic.boot import units
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
 from nic.chain import Way
@@ -199,7 +198,7 @@ def plan_host(
 def _follow(wanted: Desired, observed: Observed) -> list[HostStep]:
     """The steps that start or end the service that follows uplinks."""
     found = observed.installed
-    if not (wanted.follow_uplink or FOLLOW in found.enabled or found.files.get(units.path(FOLLOW))):
+    if not (wanted.follow_uplink or has_follow(found)):
         return []
     from boot import follow  # only with its option, or after it
 

@@ -236,6 +236,11 @@ def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
     return installed.steps(found, COPY, wanted_files(wanted), names, desired.PATH, bootfile.from_json)
 
 
+def has_follow(found: Installed) -> bool:
+    """Whether a host has the service that follows uplinks, or a rest of it."""
+    return FOLLOW in found.enabled or found.files.get(units.path(FOLLOW)) is not None
+
+
 def removal(found: Installed, armed: bool) -> Plan[System]:
     """The steps that remove what the charm installed; the NIC stays as it is until the next boot.
 
