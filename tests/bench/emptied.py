@@ -21,14 +21,11 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / name) for name in ("lib", "tests", "tools")]
-
-from drain import steps  # noqa: E402
-from lab.juju.agents import BOOT  # noqa: E402
-from lab.juju.nodes import Nodes  # noqa: E402
-from lab.openstack.operator import world_in  # noqa: E402
-from operate.emptied import Cloud  # noqa: E402
+from drain import steps
+from lab.juju.agents import BOOT
+from lab.juju.nodes import Nodes
+from lab.openstack.operator import world_in
+from operate.emptied import Cloud
 
 SIZES = (4, 8)
 LOOKS = 12

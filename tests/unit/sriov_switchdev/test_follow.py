@@ -44,6 +44,10 @@ def plug(*ports: str) -> Event:
     return lambda host: host.network.unplugged.difference_update(ports)
 
 
+def put(name: str, *, up: bool) -> Event:
+    return lambda host: host.links.set_up(name, up)
+
+
 def played(node: Node, *events: Event) -> list[list[str]]:
     """The representors that are up after each event, while the service runs; it is then stopped."""
     seen: list[list[str]] = []
@@ -80,9 +84,7 @@ def test_only_what_was_up_is_set(following: Node) -> None:
 
 
 def test_a_bond_that_is_set_down_is_a_way_out_that_is_closed(following: Node) -> None:
-    down: Event = lambda host: host.links.set_up("bond0", False)  # noqa: E731
-    back: Event = lambda host: host.links.set_up("bond0", True)  # noqa: E731
-    assert played(following, down, back) == [[], [*USED]]
+    assert played(following, put("bond0", up=False), put("bond0", up=True)) == [[], [*USED]]
 
 
 def test_a_bond_that_is_not_there_takes_no_carrier(following: Node) -> None:
@@ -101,12 +103,12 @@ def test_a_port_without_a_bond_is_its_vfs_way_out(node: Node) -> None:
 
 def test_an_instance_that_starts_meanwhile_has_no_carrier_until_a_cable_is_back(following: Node) -> None:
     new = "enp59s0f0_1"
-    start: Event = lambda host: host.links.set_up(new, True)  # noqa: E731
+    start = put(new, up=True)
     assert played(following, cut(PORT0, PORT1), start, plug(PORT0)) == [[], [], sorted([*USED, new])]
 
 
 def test_what_somebody_sets_up_again_stays_up_and_is_set_no_more(following: Node) -> None:
-    again: Event = lambda host: host.links.set_up(USED[0], True)  # noqa: E731
+    again = put(USED[0], up=True)
     seen = played(following, cut(PORT0, PORT1), again, lambda _: None, plug(PORT0), cut(PORT0, PORT1))
     assert seen == [[], [USED[0]], [USED[0]], [*USED], []]
 

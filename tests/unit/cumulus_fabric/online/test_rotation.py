@@ -173,10 +173,10 @@ def test_a_switch_that_does_not_take_what_it_has_applied_goes_back_to_the_earlie
     with three() as made:
         server = made.servers["Spine0"]
         opens = server.opens
-        server.opens = lambda word: word != NEW and opens(word)  # type: ignore[method-assign]
-        outcome = run(made)
-        made.clock.sleep(CONFIRM_S * 2)
-        server.opens = opens  # type: ignore[method-assign]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(server, "opens", lambda word: word != NEW and opens(word))
+            outcome = run(made)
+            made.clock.sleep(CONFIRM_S * 2)
         assert outcome.left == NAMES
         assert all_have(made, PASSWORD)
 
