@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 import pytest
+from functional import table
 from functional.kinds import IOMMU, started_first
 from lab.guest import Guest
 from lab.image import chosen
@@ -20,9 +21,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path, reverse=True)
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        release = params.get("booted") or params.get("pair") or ""
-        if release.removesuffix(IOMMU) in CHOSEN[1:] and not item.get_closest_marker("every_release"):
+        release = (params.get("booted") or params.get("pair") or "").removesuffix(IOMMU)
+        table.note(item, release)
+        if release in CHOSEN[1:] and not item.get_closest_marker("every_release"):
             item.add_marker("thorough")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what passed on which release."""
+    reports = [
+        report
+        for of_one_kind in terminalreporter.stats.values()
+        for report in of_one_kind
+        if isinstance(report, pytest.TestReport)
+    ]
+    if reports:
+        terminalreporter.section("by release")
+        terminalreporter.write("\n".join(["", *table.lines(table.rows(reports)), ""]))
 
 
 @pytest.fixture(scope="session", params=CHOSEN)
