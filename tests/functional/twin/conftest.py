@@ -46,11 +46,11 @@ def first_rack(booted: Guest) -> Rack:
     return rack
 
 
-def started(guest: Guest) -> Rack:
+def started(guest: Guest, arguments: str = "") -> Rack:
     """A rack of new switches."""
     guest.load("booted")
     rack = Rack(guest)
-    rack.start()
+    rack.start(arguments)
     return rack
 
 

@@ -6,6 +6,7 @@ switches get their names.
 
 ``apply``, ``verify``, ``drain SWITCH`` and ``undrain SWITCH`` print what the charm's verbs say; ``toll`` what
 hosts would lose with an apply, ``toll SWITCH`` with that drain; ``read`` each switch's operational tree.
+``upgrade URL HOSTS`` approves its own plan for the image and these hosts that it cuts off, and does it.
 ``patch SWITCH [CONFIRM]`` lays the tree on standard input over what one switch
 runs and prints the revision when it has come to rest, or when the switch no longer answers; ``revision
 SWITCH ID`` prints it later. All is JSON.
@@ -21,12 +22,14 @@ from apply import ApplyPolicy
 from attachments.attached import Attached
 from attachments.toll import leaving
 from converge import Finding
-from intent import expand, schema
+from intent import expand, image, schema
 from maintenance import Maintenance
+from names import cut_off
 from online import Site
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 from rest.fleet import Fleet
+from upgrade.run import Upgrade
 
 BUSY = ("pending", "apply", "checking", "ays")
 POLICY = ApplyPolicy(600, 60.0, 480.0, announce=lambda line: print(line, file=sys.stderr))
@@ -68,6 +71,19 @@ def look(switch: Nvue, revision: str) -> Any:
     return {"revision": revision, "state": progress.state, "said": progress.issues}
 
 
+def upgrade(here: Site, url: str, hosts: str) -> Any:
+    """Bring all switches to the release of an image."""
+    work = Upgrade(here, image.read("image", url), lambda: POLICY, cut_off=cut_off(hosts))
+    found = work.plan()
+    outcome = work.run(found.digest)
+    return {
+        "waves": found.waves,
+        "named": told([*found.shown]),
+        "verdict": outcome.verdict,
+        "reasons": told([*outcome.reasons]),
+    }
+
+
 def main(verb: str, rest: list[str]) -> Any:
     if verb in ("patch", "revision"):
         switch = site(timeout=8).fleet.switches[rest[0]]
@@ -81,6 +97,8 @@ def main(verb: str, rest: list[str]) -> Any:
     if verb in ("drain", "undrain"):
         report = getattr(Maintenance(here, rest[0], POLICY), verb)()
         return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
+    if verb == "upgrade":
+        return upgrade(here, *rest)
     if verb == "toll":
         survey = here.survey(state=True)
         toll = leaving(Attached(here.fabric, survey.observed.switches), rest[0]) if rest else survey.toll

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from types import TracebackType
 
 from functional.twin.rack import Rack, stop
@@ -49,8 +50,15 @@ class Flow:
         """Whether more than one probe of 600 is lost."""
         return len(self.lost) > self.sent // PROBES
 
+    @property
+    def silent_ms(self) -> float:
+        """The longest time between two answers with losses between them, in ms; 0 without losses."""
+        runs = groupby(enumerate(self.lost), key=lambda each: each[1] - each[0])  # of losses in a row
+        longest = max((len([*run]) for _, run in runs), default=-1)
+        return (longest + 1) * self.spacing * 1000
+
     def __str__(self) -> str:
-        which = f" {self.lost[:20]}" if self.lost else ""
+        which = f" {self.lost[:20]}, silent for {self.silent_ms:.0f} ms" if self.lost else ""
         return (
             f"{self.name}: {len(self.lost)} of {self.sent} lost{which}, {self.duplicates} duplicates, "
             f"{self.spacing * 1000:.0f} ms apart"

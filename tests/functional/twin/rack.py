@@ -28,9 +28,9 @@ class Rack:
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
 
-    def start(self, wiring: str = "") -> None:
-        """Start it, from a file or as the reference design's, and return when every switch answers."""
-        twin.start(self.guest, wiring, patience=300)
+    def start(self, arguments: str = "") -> None:
+        """Start it with ``python -m lab.twin``'s arguments, and return when every switch answers."""
+        twin.start(self.guest, arguments, patience=300)
 
     def operate(self, *args: str, tree: Any = None, timeout: float = 300) -> Any:
         """See operate.py."""

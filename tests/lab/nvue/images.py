@@ -33,7 +33,7 @@ ACTIONS = {
 }
 
 SECONDS = {"@fetch": 60.0, "@install": 300.0, "@boot-next": 2.0}
-"""Seconds that an action takes."""
+"""Seconds that an action takes, unless told otherwise."""
 
 
 @dataclass
@@ -43,6 +43,7 @@ class Images:
     Attributes:
         server: the releases of the images that its operator's server has, by URL.
         boots: seconds from a reboot until it answers again.
+        takes: seconds of each other action.
         partitions: the release in each partition; one on a switch with a small disk.
         comes_back: ``kept`` with its configuration, ``factory`` without, ``old`` in the earlier release, or
             ``never``.
@@ -53,6 +54,7 @@ class Images:
     switch: "Switch"
     server: dict[str, str] = field(default_factory=dict)
     boots: float = 240.0
+    takes: dict[str, float] = field(default_factory=lambda: {**SECONDS})
     partitions: dict[int, str] = field(default_factory=dict)
     comes_back: str = "kept"
     reboots: int = 0
@@ -107,7 +109,7 @@ class Images:
             "@reboot": self._reboot,
         }[word](given)
         self.jobs[str(number)] = _job("running", "")
-        self.switch.clock.later(SECONDS.get(word, 0.0), lambda: self._finish(str(number), work))
+        self.switch.clock.later(self.takes.get(word, 0.0), lambda: self._finish(str(number), work))
         return number
 
     def _finish(self, number: str, work: Callable[[], str]) -> None:

@@ -22,10 +22,15 @@ from lab.twin.switch import TwinSwitch
 from lab.twin.wiring import Wiring, reference
 
 PORT = 8765
+BOOTS, WORKS = 20.0, 1.0
+"""Seconds until a switch answers after a reboot, and of each step with an image; a real one takes longer."""
+
 AT_ONCE = 2  # FRRs that start side by side: more only makes each of them slower
 
 
-def serve(wiring: Wiring, release: str, directory: Path, stack: ExitStack) -> dict[str, str]:
+def serve(
+    wiring: Wiring, release: str, images: dict[str, str], directory: Path, stack: ExitStack
+) -> dict[str, str]:
     """Bring the rack up and return the switches' URLs; the stack takes it down again."""
     rack.remove(wiring)  # what a killed run left
     stack.callback(rack.remove, wiring)
@@ -39,6 +44,8 @@ def serve(wiring: Wiring, release: str, directory: Path, stack: ExitStack) -> di
     certificate = Certificate.make(directory, names=tuple(f"IP:{a}" for a in addresses.values()))
     for name, twin in twins.items():
         switch = Switch(release=release, backend=twin)
+        switch.images.server, switch.images.boots = images, BOOTS
+        switch.images.takes = dict.fromkeys(switch.images.takes, WORKS)
         if issue := twin.apply(switch.applied):
             raise RuntimeError(f"{name}: {issue}")
         stack.enter_context(_server(name, switch, certificate))
@@ -65,11 +72,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.twin", description=__doc__.partition("\n")[0])
     parser.add_argument("wiring", nargs="?", type=Path, help="JSON; the reference design's rack without it")
     parser.add_argument("--release", default="5.9.2", help="of Cumulus Linux: decides the tree's dialect")
+    parser.add_argument("--image", nargs=2, metavar=("URL", "RELEASE"), help="that an operator's server has")
     options = parser.parse_args()
+    images = dict([options.image] if options.image else [])
     wiring = Wiring.load(options.wiring) if options.wiring else reference()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, wherever it stands
     with tempfile.TemporaryDirectory(prefix="twin-") as directory, ExitStack() as stack:
-        urls = serve(wiring, options.release, Path(directory), stack)
+        urls = serve(wiring, options.release, images, Path(directory), stack)
         print(json.dumps({"switches": urls, "certificate": f"{directory}/cumulus.pem"}), flush=True)
         with suppress(KeyboardInterrupt):
             signal.pause()

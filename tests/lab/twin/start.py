@@ -43,12 +43,12 @@ END
 {ANSWERS}"""
 
 
-def start(guest: Guest, wiring: str = "", patience: int = 600) -> None:
+def start(guest: Guest, arguments: str = "", patience: int = 600) -> None:
     """Start it from the project's code, and return when every switch answers; then ``SAYS`` is there.
 
     Args:
         guest: where.
-        wiring: a file in the guest; the reference design's rack without it.
+        arguments: of ``python -m lab.twin``, as the shell reads them.
         patience: seconds.
 
     Raises:
@@ -57,6 +57,6 @@ def start(guest: Guest, wiring: str = "", patience: int = 600) -> None:
     """
     run = f"--setenv=PYTHONPATH={code.MOUNTED}/tests --property=RequiresMountsFor={code.MOUNTED} python3"
     try:
-        guest.run(f"set -e\n{UNIT} {run} -m lab.twin {wiring}\n{ANSWERS}", timeout=patience)
+        guest.run(f"set -e\n{UNIT} {run} -m lab.twin {arguments}\n{ANSWERS}", timeout=patience)
     except GuestError as error:
         raise GuestError(f"{error}\n{guest.run(LOG, check=False).stdout}") from error

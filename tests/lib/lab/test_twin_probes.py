@@ -29,6 +29,12 @@ def test_probes_are_counted_by_their_numbers() -> None:
     assert probes.read("a to b", said(without(17, 400), 605)).noticed
 
 
+def test_the_longest_silence_is_between_two_answers() -> None:
+    assert probes.read("a to b", said(without(), 605)).silent_ms == 0.0
+    assert round(probes.read("a to b", said(without(1), 605)).silent_ms) == 200
+    assert round(probes.read("a to b", said(without(17, 100, 101, 102, 300, 301), 605)).silent_ms) == 400
+
+
 def test_probes_whose_answers_are_on_the_way_are_not_counted() -> None:
     assert probes.read("a to b", said(without(604, 605), 605)).lost == ()
     assert probes.read("a to b", said(without(600), 605)).lost == (600,)
