@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference design's rack as a twin, converged once by cumulus-fabric's own apply; tests start there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from functional.kinds import started_first
@@ -46,9 +46,11 @@ def first_rack(booted: Guest) -> Rack:
     return rack
 
 
-def started(guest: Guest, arguments: str = "") -> Rack:
-    """A rack of new switches."""
+def started(guest: Guest, arguments: str = "", files: Mapping[str, str] | None = None) -> Rack:
+    """A rack of new switches, in a guest that has these files."""
     guest.load("booted")
+    for path, content in (files or {}).items():
+        guest.write(path, content)
     rack = Rack(guest)
     rack.start(arguments)
     return rack

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.twin.commands import CommandError, daemon, run
-from lab.twin.model import Bgp, Switch
+from lab.twin.model import Switch
+from lab.twin.routing import DEFAULT, Bgp, RouteMap, Vrf
 
 DAEMONS = ("mgmtd", "zebra", "bgpd")
 PROGRAMS = Path("/usr/lib/frr")
@@ -86,9 +87,9 @@ class Frr:
 
 def configuration(switch: Switch) -> list[tuple[Section, str]]:
     """FRR's lines, each with the section that it stands in."""
-    lines: list[tuple[Section, str]] = []
-    for name, action, number in sorted(switch.route_maps):
-        lines.append(((), f"route-map {name} {action} {number}"))
+    lines: list[tuple[Section, str]] = [((), each) for each in sorted(switch.prefix_lists)]
+    for rule in sorted(switch.route_maps, key=lambda each: (each.name, each.number)):
+        lines += _rule(rule)
     if switch.segments or switch.uplinks:
         lines.append(((), "evpn mh startup-delay 1"))
     for uplink in switch.uplinks:
@@ -101,11 +102,24 @@ def configuration(switch: Switch) -> list[tuple[Section, str]]:
         ]
     if switch.bgp:
         lines += _bgp(switch.bgp, advertise=bool(switch.vnis) and switch.evpn)
+    for vrf in switch.vrfs:
+        lines += _vrf(vrf)
     return lines
 
 
+def _rule(rule: RouteMap) -> list[tuple[Section, str]]:
+    header = f"route-map {rule.name} {rule.action} {rule.number}"
+    return [((), header), *(((header,), line) for line in rule.lines)]
+
+
+def _vrf(vrf: Vrf) -> list[tuple[Section, str]]:
+    routes = _bgp(vrf.bgp, advertise=False) if vrf.bgp else []
+    # Last, so that it goes first: FRR keeps a VRF's router as long as the VRF has a VNI.
+    return [*routes, ((f"vrf {vrf.name}",), f"vni {vrf.vni}")]
+
+
 def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
-    router = (f"router bgp {bgp.asn}",)
+    router = (f"router bgp {bgp.asn}" + ("" if bgp.vrf == DEFAULT else f" vrf {bgp.vrf}"),)
     ipv4 = (*router, "address-family ipv4 unicast")
     evpn = (*router, "address-family l2vpn evpn")
     lines: list[tuple[Section, str]] = [(router, "bgp bestpath as-path multipath-relax")]
@@ -118,6 +132,12 @@ def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
         lines.append((router, f"neighbor {group} remote-as {remote_as}"))
     for port, group in sorted(bgp.neighbours.items()):
         lines.append((router, f"neighbor {port} interface" + (f" peer-group {group}" if group else "")))
+    for address, peer in sorted(bgp.peers.items()):
+        lines.append((router, f"neighbor {address} remote-as {peer.remote_as}"))
+        if peer.description:
+            lines.append((router, f"neighbor {address} description {peer.description}"))
+        ways = (("in", peer.inbound), ("out", peer.outbound))
+        lines += [(ipv4, f"neighbor {address} route-map {name} {way}") for way, name in ways if name]
     if bgp.ipv4 and bgp.redistribute_connected:
         lines.append((ipv4, "redistribute connected"))
     if bgp.evpn:
@@ -127,6 +147,8 @@ def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
         ]
         if advertise:
             lines.append((evpn, "advertise-all-vni"))
+    if bgp.exports:
+        lines.append((evpn, "advertise ipv4 unicast"))
     return lines
 
 

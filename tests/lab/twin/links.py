@@ -9,11 +9,24 @@ from typing import Any
 
 from lab.twin.commands import batch, listed
 from lab.twin.model import BRIDGE, FABRIC_MTU, MANAGEMENT, MANAGEMENT_MTU, Interface, Switch
+from lab.twin.routing import DEFAULT
 
 VXLAN = "vxlan48"
 """The name that Cumulus gives its single VXLAN device."""
 
 NO_SEGMENT = "00:00:00:00:00:00"
+TABLES = 2000
+"""The routing table of a VRF is this number and the VLAN of its VNI."""
+
+SHARED_METRIC = 1024
+"""The metric of the routes of shared addresses: a switch itself uses its own ones."""
+
+MADE = ("vrf", "bond", "swp", "sub", "svi", "vrr")
+"""Kinds of interfaces that come and go with the tree, in the order in which they can be made."""
+
+OF_ROUTING = {"macvlan": 0, "vlan": 1, "vrf": 2}
+"""Kinds of links that routing has, in the order in which they can go."""
+
 Link = dict[str, Any]
 
 
@@ -59,7 +72,8 @@ class Links:
         }
 
     def _remove(self, switch: Switch) -> None:
-        lines = []
+        lines: list[str] = []
+        routed: list[tuple[int, str]] = []
         for name, link in self.read().items():
             kind, data = _kind(link), _data(link)
             wanted = switch.interfaces.get(name)
@@ -67,6 +81,9 @@ class Links:
                 lines.append(f"link del {name}")  # the LACP system cannot change while the bond is up
             elif kind == "vxlan" and (not switch.vtep or data.get("local") != switch.vtep):
                 lines.append(f"link del {name}")
+            elif kind in OF_ROUTING and name != "mgmt" and not (wanted and _is_same(link, wanted)):
+                routed.append((OF_ROUTING[kind], name))
+        lines += [f"link del {name}" for _, name in sorted(routed)]
         batch(self.namespace, "ip", lines)
 
     def _create(self, switch: Switch) -> None:
@@ -74,7 +91,9 @@ class Links:
         lines = []
         if BRIDGE not in there:
             lines += [
-                f"link add {BRIDGE} type bridge vlan_filtering 1 vlan_default_pvid 0 mcast_snooping 0",
+                # An address of its own: otherwise it changes with its ports, and with it the router's.
+                f"link add {BRIDGE} address {there[MANAGEMENT]['address']} type bridge vlan_filtering 1 "
+                "vlan_default_pvid 0 mcast_snooping 0",
                 # Set, not given at birth: else the kernel lets it follow its ports'.
                 f"link set {BRIDGE} mtu {FABRIC_MTU} addrgenmode none up",
             ]
@@ -92,13 +111,9 @@ class Links:
         masters = {m: i.name for i in switch.interfaces.values() for m in i.members}
         used = {*there, *switch.interfaces, *masters}
         wanted = {name: each for name, each in self._all(switch).items() if name in used}
-        # Bonds before their members.
-        for interface in sorted(wanted.values(), key=lambda i: i.kind != "bond"):
-            if interface.kind == "bond" and interface.name not in there:
-                lines.append(_bond(interface))
-            if interface.kind == "swp" and interface.name not in there:
-                # No cable.
-                lines.append(f"link add {interface.name} type veth peer name {interface.name}-open")
+        for interface in sorted(wanted.values(), key=lambda i: MADE.index(i.kind) if i.kind in MADE else 0):
+            if interface.name not in there:
+                lines.append(_new(interface))
             lines += _settings(interface, there.get(interface.name, {}), masters.get(interface.name))
         batch(self.namespace, "ip", lines)
 
@@ -106,7 +121,7 @@ class Links:
         """The interfaces of the tree, and those that are there without it."""
         factory = [
             Interface("lo", "loopback"),
-            Interface(MANAGEMENT, "eth", mtu=MANAGEMENT_MTU, addresses=frozenset({"dhcp"})),
+            Interface(MANAGEMENT, "eth", mtu=MANAGEMENT_MTU, addresses=frozenset({"dhcp"}), vrf="mgmt"),
             *(Interface(port, "swp", up=switch.has_up(port)) for port in self.ports),
         ]
         return {**{each.name: each for each in factory}, **switch.interfaces}
@@ -120,7 +135,8 @@ class Links:
             wanted = {self.lease if a == "dhcp" else a for a in interface.addresses}
             has = {f"{a['local']}/{a['prefixlen']}" for a in link["addr_info"] if a["scope"] == "global"}
             lines += [f"address del {a} dev {name}" for a in sorted(has - wanted)]
-            lines += [f"address add {a} dev {name}" for a in sorted(wanted - has)]
+            metric = f" metric {SHARED_METRIC}" if interface.kind == "vrr" else ""
+            lines += [f"address add {a} dev {name}{metric}" for a in sorted(wanted - has)]
         batch(self.namespace, "ip", lines)
 
     def _vlans(self, switch: Switch) -> None:
@@ -140,6 +156,13 @@ class Links:
                     for vlan in interface.vlans
                 }
                 lines += _membership(interface.name, has.get(interface.name, {}), wanted)
+        routed = [each for each in switch.interfaces.values() if each.kind in ("svi", "vrr") and each.vlan]
+        if BRIDGE in has or routed:
+            inside = {each.vlan: frozenset[str]() for each in routed if each.vlan}
+            lines += [f"{line} self" for line in _membership(BRIDGE, has.get(BRIDGE, {}), inside)]
+            # To the kernel a frame for the shared address is one for nobody, and would be flooded.
+            local = "fdb replace {0.mac} dev {1} vlan {0.vlan} self local"
+            lines += [local.format(each, BRIDGE) for each in routed if each.mac]
         if switch.vtep:
             tagged = {vlan: frozenset[str]() for vlan in switch.vnis}
             lines += _membership(VXLAN, has.get(VXLAN, {}), tagged)
@@ -171,6 +194,32 @@ def _actor(interface: Interface) -> str:
     return interface.segment.mac if interface.segment else NO_SEGMENT
 
 
+def _is_same(link: Link, interface: Interface) -> bool:
+    """Whether a link of routing is the wanted one, or has to be made anew."""
+    data = _data(link)
+    return {
+        "svi": _kind(link) == "vlan" and data.get("id") == interface.vlan,
+        "sub": _kind(link) == "vlan" and data.get("id") == interface.vlan,
+        "vrr": _kind(link) == "macvlan" and link["address"] == interface.mac,
+        "vrf": _kind(link) == "vrf" and data.get("table") == TABLES + (interface.vlan or 0),
+    }.get(interface.kind, False)
+
+
+def _new(interface: Interface) -> str:
+    """ip's line that makes an interface that is not there."""
+    name = interface.name
+    if interface.kind == "bond":
+        return _bond(interface)
+    if interface.kind == "vrf":
+        return f"link add {name} type vrf table {TABLES + (interface.vlan or 0)}"
+    if interface.kind in ("svi", "sub"):
+        below = BRIDGE if interface.kind == "svi" else interface.base
+        return f"link add link {below} name {name} type vlan id {interface.vlan}"
+    if interface.kind == "vrr":
+        return f"link add link {interface.base} name {name} address {interface.mac} type macvlan mode private"
+    return f"link add {name} type veth peer name {name}-open"  # no cable
+
+
 def _bond(interface: Interface) -> str:
     return (
         f"link add {interface.name} mtu {interface.mtu} type bond mode 802.3ad lacp_rate fast miimon 100 "
@@ -183,16 +232,16 @@ def _settings(interface: Interface, link: Link, bond: str | None) -> list[str]:
     """Return the differences between an interface and its link; a bond's members follow the bond's MTU."""
     name = interface.name
     lines = []
-    master = bond or (BRIDGE if interface.bridged else "mgmt" if interface.kind == "eth" else None)
+    master = bond or (BRIDGE if interface.bridged else None if interface.vrf == DEFAULT else interface.vrf)
     if link.get("master") != master:
         if link.get("master"):
             lines.append(f"link set {name} nomaster")
         if bond:
             lines.append(f"link set {name} down")  # the kernel enslaves no port that is up
         if master:
-            quiet = " addrgenmode none" if master == BRIDGE else ""
+            quiet = " addrgenmode none" if master == BRIDGE or interface.kind == "vrr" else ""
             lines.append(f"link set {name} master {master}{quiet}")
-    if interface.kind != "loopback" and not bond and link.get("mtu") != interface.mtu:
+    if interface.kind not in ("loopback", "vrf") and not bond and link.get("mtu") != interface.mtu:
         lines.append(f"link set {name} mtu {interface.mtu}")
     if link.get("ifalias", "") != interface.description:
         lines.append(f'link set {name} alias "{interface.description}"')

@@ -2,14 +2,17 @@
 """From an applied NVUE tree to what one switch shall be: the reference design's subset, in either dialect.
 
 Anything outside the subset is refused by its path: a twin that ignored a setting would prove nothing of it.
-The two dialects say ``enable: on`` (up to 5.14) and ``state: enabled`` (from 5.15).
+Routing is in :mod:`lab.twin.routing`.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 
 from lab.nvue.factory import HOSTNAME
+from lab.twin import routing
+from lab.twin.routing import DEFAULT, Bgp, RouteMap, Vrf
+from lab.twin.tree import SWITCHED, Path, Tree, Untranslatable, at, is_on, leaves, on
+from lab.twin.tree import vlan as one_vlan
 
 BRIDGE = "br_default"
 FABRIC_MTU = 9216
@@ -17,10 +20,9 @@ FABRIC_MTU = 9216
 
 MANAGEMENT, MANAGEMENT_MTU = "eth0", 1500
 
-Tree = dict[str, Any]
-Path = tuple[str, ...]
+VRR_MAC = "00:00:5e:00:01:01"
+"""The MAC address of a gateway that names none (Cumulus Linux user guide, VRR)."""
 
-SWITCHED = ("enable", "state")
 UNDERSTOOD = (
     "interface/*/type",
     "interface/*/description",
@@ -30,6 +32,15 @@ UNDERSTOOD = (
     "interface/*/vrf",
     "interface/*/ip/address/*",
     "interface/*/ipv4/address/*",
+    "interface/*/vlan",
+    "interface/*/base-interface",
+    "interface/*/ip/vrr/SWITCH",
+    "interface/*/ip/vrr/state/*",
+    "interface/*/ip/vrr/address/*",
+    "interface/*/ip/vrr/mac-address",
+    "interface/*/ipv4/vrr/SWITCH",
+    "interface/*/ipv4/vrr/address/*",
+    "interface/*/ipv4/vrr/mac-address",
     "interface/*/ipv4/dhcp-client/SWITCH",
     "interface/*/bond/member/*",
     "interface/*/bond/lacp-bypass",
@@ -54,17 +65,34 @@ UNDERSTOOD = (
     "router/bgp/autonomous-system",
     "router/bgp/router-id",
     "router/bgp/graceful-shutdown",
-    "vrf/default/router/bgp/SWITCH",
-    "vrf/default/router/bgp/autonomous-system",
-    "vrf/default/router/bgp/router-id",
+    "router/vrr/SWITCH",
+    "vrf/*/loopback/ip/address/*",
+    "vrf/*/evpn/SWITCH",
+    "vrf/*/evpn/vni/*",
+    "vrf/*/evpn/vlan",
+    "vrf/*/router/bgp/SWITCH",
+    "vrf/*/router/bgp/autonomous-system",
+    "vrf/*/router/bgp/router-id",
+    "vrf/*/router/bgp/neighbor/*/type",
+    "vrf/*/router/bgp/neighbor/*/remote-as",
+    "vrf/*/router/bgp/neighbor/*/description",
+    "vrf/*/router/bgp/neighbor/*/address-family/ipv4-unicast/SWITCH",
+    "vrf/*/router/bgp/neighbor/*/address-family/ipv4-unicast/policy/*/route-map",
     "vrf/default/router/bgp/neighbor/*/peer-group",
-    "vrf/default/router/bgp/neighbor/*/type",
     "vrf/default/router/bgp/peer-group/*/remote-as",
     "vrf/default/router/bgp/peer-group/*/address-family/l2vpn-evpn/SWITCH",
     "vrf/default/router/bgp/peer-group/*/address-family/l2vpn-evpn/policy/outbound/route-map",
+    "router/policy/prefix-list/*/type",
+    "router/policy/prefix-list/*/rule/*/action",
+    "router/policy/prefix-list/*/rule/*/match/*/max-prefix-len",
     "router/policy/route-map/*/rule/*/action/*",
-    "vrf/default/router/bgp/address-family/ipv4-unicast/SWITCH",
-    "vrf/default/router/bgp/address-family/ipv4-unicast/redistribute/connected/SWITCH",
+    "router/policy/route-map/*/rule/*/match/type",
+    "router/policy/route-map/*/rule/*/match/ip-prefix-list",
+    "router/policy/route-map/*/rule/*/set/local-preference",
+    "router/policy/route-map/*/rule/*/set/metric",
+    "vrf/*/router/bgp/address-family/ipv4-unicast/SWITCH",
+    "vrf/*/router/bgp/address-family/ipv4-unicast/redistribute/connected/SWITCH",
+    "vrf/*/router/bgp/address-family/ipv4-unicast/route-export/to-evpn/SWITCH",
     "vrf/default/router/bgp/address-family/l2vpn-evpn/SWITCH",
     "qos/roce/SWITCH",
     "qos/roce/mode",
@@ -72,10 +100,6 @@ UNDERSTOOD = (
 """Every path that the twin acts on; ``SWITCH`` is ``enable`` or ``state``, ``*`` is any name."""
 
 PATTERNS = [tuple(line.split("/")) for line in UNDERSTOOD]
-
-
-class Untranslatable(ValueError):
-    """A setting that the twin does not have; the message starts with its path."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +116,7 @@ class Interface:
     """One interface as it shall be."""
 
     name: str
-    kind: str  # loopback, swp, bond, eth
+    kind: str  # loopback, swp, bond, eth, svi, sub; vrr and vrf belong to no node of the tree
     up: bool = True
     mtu: int = FABRIC_MTU
     description: str = ""
@@ -103,22 +127,10 @@ class Interface:
     untagged: int | None = None
     segment: Segment | None = None
     uplink: bool = False
-
-
-@dataclass(frozen=True)
-class Bgp:
-    """BGP as the reference design has it: unnumbered neighbours, all in peer groups."""
-
-    asn: int
-    router_id: str
-    neighbours: dict[str, str]  # interface: peer group
-    remote_as: dict[str, str]  # peer group: external, internal or a number
-    evpn_groups: frozenset[str]
-    ipv4: bool
-    evpn: bool
-    redistribute_connected: bool
-    graceful_shutdown: bool = False
-    outbound: dict[str, str] = field(default_factory=dict[str, str])  # peer group: route map for EVPN
+    vrf: str = DEFAULT
+    vlan: int | None = None  # of a VLAN interface, or of a part of a port
+    base: str = ""  # the port that it is a part of, or the VLAN interface that shares its gateway
+    mac: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,7 +144,9 @@ class Switch:
     suppress_arp: bool = False
     evpn: bool = False
     bgp: Bgp | None = None
-    route_maps: frozenset[tuple[str, str, int]] = frozenset()  # name, permit or deny, number; no conditions
+    vrfs: tuple[Vrf, ...] = ()
+    route_maps: frozenset[RouteMap] = frozenset()
+    prefix_lists: frozenset[str] = frozenset()  # in FRR's words
     roce: str | None = None  # lossless or lossy
 
     @property
@@ -158,30 +172,33 @@ def parse(tree: Tree) -> Switch:
 
     """
     refuse_unknown(tree)
-    nodes = _at(tree, "interface")
-    domain = _at(tree, f"bridge/domain/{BRIDGE}/vlan")
-    vxlan = _at(tree, "nve/vxlan")
-    evpn = _is_on(_at(tree, "evpn"))
-    multihoming = evpn and _is_on(_at(tree, "evpn/multihoming"))
+    nodes = at(tree, "interface")
+    domain = at(tree, f"bridge/domain/{BRIDGE}/vlan")
+    vxlan = at(tree, "nve/vxlan")
+    evpn = is_on(at(tree, "evpn"))
+    multihoming = evpn and is_on(at(tree, "evpn/multihoming"))
+    vrfs = routing.vrfs(tree)
+    known = {DEFAULT, *(vrf.name for vrf in vrfs)}
+    named = [_interface(name, node or {}, multihoming, known) for name, node in nodes.items()]
+    shared = [_shared(each, nodes[each.name]) for each in named if each.kind == "svi"]
+    gateways = [each for each in shared if each and is_on(at(tree, "router/vrr"))]
     return Switch(
-        hostname=_at(tree, "system").get("hostname", HOSTNAME),
-        interfaces={name: _interface(name, node or {}, multihoming) for name, node in nodes.items()},
+        hostname=at(tree, "system").get("hostname", HOSTNAME),
+        interfaces={each.name: each for each in (*named, *gateways, *_of_vrfs(vrfs))},
         vnis={
-            _vlan(vlan, f"bridge.domain.{BRIDGE}.vlan"): int(vni)
+            one_vlan(vlan, f"bridge.domain.{BRIDGE}.vlan"): int(vni)
             for vlan, node in domain.items()
-            for vni in _at(node or {}, "vni")
-        },
-        vtep=_at(vxlan, "source").get("address") if _is_on(vxlan) else None,
-        suppress_arp=_on(vxlan.get("arp-nd-suppress")),
+            for vni in at(node or {}, "vni")
+        }
+        | {vrf.vlan: vrf.vni for vrf in vrfs},
+        vtep=at(vxlan, "source").get("address") if is_on(vxlan) else None,
+        suppress_arp=on(vxlan.get("arp-nd-suppress")),
         evpn=evpn,
-        bgp=_bgp(tree),
-        route_maps=frozenset(
-            (name, action, int(number))
-            for name, node in _at(tree, "router/policy/route-map").items()
-            for number, rule in _at(node or {}, "rule").items()
-            for action in _at(rule or {}, "action")
-        ),
-        roce=_at(tree, "qos/roce").get("mode", "lossless") if _is_on(_at(tree, "qos/roce")) else None,
+        bgp=routing.bgp(tree),
+        vrfs=vrfs,
+        route_maps=routing.route_maps(tree),
+        prefix_lists=routing.prefix_lists(tree),
+        roce=at(tree, "qos/roce").get("mode", "lossless") if is_on(at(tree, "qos/roce")) else None,
     )
 
 
@@ -192,15 +209,6 @@ def refuse_unknown(tree: Tree) -> None:
             raise Untranslatable(f"{'.'.join(path)}: the twin does not translate this path")
 
 
-def leaves(node: Tree, path: Path = ()) -> Iterator[Path]:
-    """The paths of all leaves; an empty object is a leaf."""
-    for key, value in node.items():
-        if isinstance(value, dict) and value:
-            yield from leaves(value, (*path, str(key)))
-        elif value is not None:
-            yield (*path, str(key))
-
-
 def _covers(pattern: Path, path: Path) -> bool:
     """Whether a pattern matches the path or begins with it, so that a bare node is understood."""
     return len(path) <= len(pattern) and all(
@@ -208,51 +216,53 @@ def _covers(pattern: Path, path: Path) -> bool:
     )
 
 
-def _at(tree: Tree, path: str) -> Tree:
-    for key in path.split("/"):
-        tree = tree.get(key) or {}
-    return tree
+def _of_vrfs(vrfs: tuple[Vrf, ...]) -> Iterator[Interface]:
+    """What a VRF makes without a node of its own: itself, and the VLAN interface of its VNI."""
+    for vrf in vrfs:
+        yield Interface(vrf.name, "vrf", addresses=vrf.addresses, vlan=vrf.vlan)
+        yield Interface(vrf.svi, "svi", vrf=vrf.name, vlan=vrf.vlan)
 
 
-def _on(value: object) -> bool:
-    return value in ("on", "enabled")
+def _shared(svi: Interface, node: Tree) -> Interface | None:
+    """The interface with the addresses that a VLAN interface shares with those of other leaves (VRR)."""
+    for vrr in (at(node, "ip/vrr"), at(node, "ipv4/vrr")):
+        if is_on(vrr):
+            mac = str(vrr.get("mac-address", VRR_MAC)).lower()
+            addresses = frozenset(at(vrr, "address"))
+            return replace(
+                svi, name=f"{svi.name}-v0", kind="vrr", addresses=addresses, base=svi.name, mac=mac
+            )
+    return None
 
 
-def _is_on(node: Tree) -> bool:
-    return any(_on(node.get(key)) for key in SWITCHED)
+KINDS = {"lo": "loopback", "swp": "swp", "bond": "bond", "eth": "eth", "vlan": "svi", "sub": "sub"}
 
 
-def _vlan(value: object, path: str) -> int:
-    text = str(value)
-    if not text.isdecimal() or not 1 <= int(text) <= 4094:
-        raise Untranslatable(f"{path}: {text!r} is not one VLAN number from 1 to 4094")
-    return int(text)
-
-
-KINDS = {"lo": "loopback", "swp": "swp", "bond": "bond", "eth": "eth"}
-
-
-def _interface(name: str, node: Tree, multihoming: bool) -> Interface:
+def _interface(name: str, node: Tree, multihoming: bool, vrfs: Collection[str]) -> Interface:
     path = f"interface.{name}"
     kind = node.get("type") or next((k for start, k in KINDS.items() if name.startswith(start)), None)
     if kind not in KINDS.values():
         raise Untranslatable(f"{path}.type: the twin has {', '.join(KINDS.values())}, not {kind!r}")
-    link, mh = _at(node, "link"), _at(node, "evpn/multihoming")
+    link, mh = at(node, "link"), at(node, "evpn/multihoming")
     state = link.get("state", {"up": {}})
-    vrf = _at(node, "ip").get("vrf") or node.get("vrf") or ("mgmt" if kind == "eth" else "default")
-    if vrf != ("mgmt" if kind == "eth" else "default"):
-        raise Untranslatable(f"{path}.vrf: the twin has {MANAGEMENT} in VRF mgmt, all else in VRF default")
-    addresses = {*_at(node, "ip/address"), *_at(node, "ipv4/address")}
-    if _is_on(_at(node, "ipv4/dhcp-client")):
+    vrf = at(node, "ip").get("vrf") or node.get("vrf") or ("mgmt" if kind == "eth" else DEFAULT)
+    if vrf not in (("mgmt",) if kind == "eth" else vrfs):
+        raise Untranslatable(
+            f"{path}.vrf: the twin has {MANAGEMENT} alone in VRF mgmt, and no VRF {vrf!r} else"
+        )
+    if kind in ("svi", "sub") and "vlan" not in node:
+        raise Untranslatable(f"{path}.vlan: the twin needs it")
+    addresses = {*at(node, "ip/address"), *at(node, "ipv4/address")}
+    if is_on(at(node, "ipv4/dhcp-client")):
         addresses.add("dhcp")
     if '"' in str(node.get("description", "")):
         raise Untranslatable(f"{path}.description: the twin has no quotes in a description")
-    bridge = _at(node, "bridge/domain").get(BRIDGE)
+    bridge = at(node, "bridge/domain").get(BRIDGE)
     # A VLAN-aware bridge's port has VLAN 1 untagged unless told otherwise.
-    untagged = _vlan((bridge or {}).get("untagged", 1), f"{path}.bridge.domain.{BRIDGE}.untagged")
-    vlans = {_vlan(v, f"{path}.bridge.domain.{BRIDGE}.vlan") for v in _at(bridge or {}, "vlan")}
-    segment = _at(mh, "segment")
-    if _is_on(segment) and kind != "bond":
+    untagged = one_vlan((bridge or {}).get("untagged", 1), f"{path}.bridge.domain.{BRIDGE}.untagged")
+    vlans = {one_vlan(v, f"{path}.bridge.domain.{BRIDGE}.vlan") for v in at(bridge or {}, "vlan")}
+    segment = at(mh, "segment")
+    if is_on(segment) and kind != "bond":
         raise Untranslatable(f"{path}.evpn.multihoming.segment: only a bond can be one")
     return Interface(
         name=name,
@@ -261,12 +271,15 @@ def _interface(name: str, node: Tree, multihoming: bool) -> Interface:
         mtu=int(link.get("mtu", MANAGEMENT_MTU if kind == "eth" else FABRIC_MTU)),
         description=str(node.get("description", "")),
         addresses=frozenset(addresses),
-        members=frozenset(_at(node, "bond/member")),
+        members=frozenset(at(node, "bond/member")),
         bridged=bridge is not None,
         vlans=frozenset(vlans | {untagged}) if bridge is not None else frozenset(),
         untagged=untagged if bridge is not None else None,
-        segment=_segment(path, segment) if multihoming and _is_on(segment) else None,
-        uplink=multihoming and _on(mh.get("uplink")),
+        segment=_segment(path, segment) if multihoming and is_on(segment) else None,
+        uplink=multihoming and on(mh.get("uplink")),
+        vrf=vrf,
+        vlan=one_vlan(node["vlan"], f"{path}.vlan") if "vlan" in node else None,
+        base=str(node.get("base-interface", "")),
     )
 
 
@@ -275,37 +288,3 @@ def _segment(path: str, node: Tree) -> Segment:
         raise Untranslatable(f"{path}.evpn.multihoming.segment: the twin needs local-id and mac-address")
     mac, local_id = str(node["mac-address"]).lower(), int(node["local-id"])
     return Segment(mac, local_id, int(node.get("df-preference", Segment.df_preference)))
-
-
-def _bgp(tree: Tree) -> Bgp | None:
-    everywhere, vrf = _at(tree, "router/bgp"), _at(tree, "vrf/default/router/bgp")
-    if not (_is_on(everywhere) and vrf):
-        return None
-    families = _at(vrf, "address-family")
-    neighbours = {}
-    for name, node in _at(vrf, "neighbor").items():
-        if (node or {}).get("type") != "unnumbered":
-            raise Untranslatable(
-                f"vrf.default.router.bgp.neighbor.{name}: the twin has neighbours of type unnumbered only"
-            )
-        neighbours[name] = node.get("peer-group", "")
-    groups = _at(vrf, "peer-group")
-    ipv4 = _at(families, "ipv4-unicast")
-    return Bgp(
-        asn=int(vrf.get("autonomous-system") or everywhere["autonomous-system"]),
-        router_id=str(vrf.get("router-id") or everywhere.get("router-id", "")),
-        neighbours=neighbours,
-        remote_as={name: str(node["remote-as"]) for name, node in groups.items() if "remote-as" in node},
-        evpn_groups=frozenset(
-            name for name, node in groups.items() if _is_on(_at(node, "address-family/l2vpn-evpn"))
-        ),
-        ipv4=_is_on(ipv4),
-        evpn=_is_on(_at(families, "l2vpn-evpn")),
-        redistribute_connected=_is_on(_at(ipv4, "redistribute/connected")),
-        graceful_shutdown=_on(everywhere.get("graceful-shutdown")),
-        outbound={
-            name: policy["route-map"]
-            for name, node in groups.items()
-            if (policy := _at(node, "address-family/l2vpn-evpn/policy/outbound"))
-        },
-    )

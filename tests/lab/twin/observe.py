@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from lab.twin.commands import listed
 from lab.twin.links import VXLAN, Link
-from lab.twin.model import BRIDGE, MANAGEMENT, Tree
+from lab.twin.model import BRIDGE, MANAGEMENT
+from lab.twin.tree import Tree
 
 if TYPE_CHECKING:
     from lab.twin.switch import TwinSwitch
 
-KINDS = {"bond": "bond", "bridge": "bridge", "vrf": "vrf", "vxlan": "vxlan"}
+KINDS = {"bond": "bond", "bridge": "bridge", "vrf": "vrf", "vxlan": "vxlan", "vlan": "svi", "macvlan": "svi"}
 
 
 def operational(switch: "TwinSwitch") -> Tree:
@@ -25,7 +26,10 @@ def operational(switch: "TwinSwitch") -> Tree:
     return {
         "interface": _interfaces(links, switch.lldp.neighbours()),
         "bridge": {"domain": _bridge(switch.name)},
-        "vrf": {"default": {"router": {"bgp": {"neighbor": _neighbours(bgp)}}}},
+        "vrf": {
+            "default": {"router": {"bgp": {"neighbor": _neighbours(bgp)}}},
+            **{vrf.name: _vrf(switch, vrf.name) for vrf in switch.vrfs},
+        },
         "evpn": {
             "multihoming": {"esi": _segments(switch.frr.show("zebra", "evpn es detail"))},
             "vni": _vnis(switch.frr.show("zebra", "evpn vni detail"), switch.links.vnis()),
@@ -50,6 +54,13 @@ def _interfaces(links: dict[str, Link], neighbours: dict[str, list[dict[str, Any
         }
         if addresses := [a for a in link["addr_info"] if a["scope"] == "global"]:
             shown[name]["ip"] = {"address": {f"{a['local']}/{a['prefixlen']}": {} for a in addresses}}
+            if shared := links.get(f"{name}-v0"):
+                vrr = {
+                    f"{a['local']}/{a['prefixlen']}": {}
+                    for a in shared["addr_info"]
+                    if a["scope"] == "global"
+                }
+                shown[name]["ip"]["vrr"] = {"address": vrr, "state": {"up": {}}}
         if name.startswith("swp"):
             shown[name]["lldp"] = {"neighbor": dict(map(_lldp, neighbours.get(name, [])))}
         if shown[name]["type"] == "bond":
@@ -97,7 +108,7 @@ def _neighbours(summary: dict[str, Any]) -> Tree:
                 name,
                 {
                     "state": peer["state"].lower(),
-                    "type": "unnumbered",
+                    "type": "numbered" if name[0].isdigit() else "unnumbered",
                     "remote-as": peer["remoteAs"],
                     "address-family": {},
                 },
@@ -106,6 +117,18 @@ def _neighbours(summary: dict[str, Any]) -> Tree:
                 counts = {"pfx-rcd": peer.get("pfxRcd", 0), "pfx-sent": peer.get("pfxSnt", 0)}
                 node["address-family"][family] = counts
     return shown
+
+
+def _vrf(switch: "TwinSwitch", name: str) -> Tree:
+    """A VRF: the state of its VNI, and its sessions."""
+    sessions = _neighbours(switch.frr.show("bgpd", f"bgp vrf {name} summary"))
+    told = switch.frr.show("zebra", f"vrf {name} vni").get("vrfs", [])
+    states = [
+        {"state": each["state"], "svi": each["sviIntf"], "vlan": int(each["sviIntf"][4:].partition("_")[0])}
+        for each in told
+        if each.get("sviIntf", "").startswith("vlan")
+    ]
+    return {"evpn": next(iter(states), {}), "router": {"bgp": {"neighbor": sessions}}}
 
 
 def _segments(segments: list[dict[str, Any]]) -> Tree:
@@ -125,6 +148,10 @@ def _segments(segments: list[dict[str, Any]]) -> Tree:
 def _vnis(vnis: list[dict[str, Any]], bridged: dict[int, int]) -> Tree:
     vlans = {vni: vlan for vlan, vni in bridged.items()}
     return {
-        str(vni["vni"]): {"type": "L2", "vlan": vlans.get(vni["vni"]), "local-vtep": vni.get("vtepIp")}
+        str(vni["vni"]): {
+            "type": vni.get("type", "L2"),
+            "vlan": vlans.get(vni["vni"]),
+            "local-vtep": vni.get("vtepIp", vni.get("localVtepIp")),
+        }
         for vni in vnis
     }

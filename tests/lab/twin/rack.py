@@ -20,6 +20,9 @@ SWITCH_SYSCTLS = {
     "net.ipv4.fib_multipath_hash_policy": 1,
     # A service in VRF mgmt, as the REST interface is, and BGP in the default one.
     "net.ipv4.tcp_l3mdev_accept": 1,
+    # What is sent to a shared address arrives on another interface than the way back.
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
     # A cable is there at once: nothing waits for the duplicate check of link-local addresses.
     "net.ipv6.conf.default.accept_dad": 0,
 }

@@ -13,8 +13,10 @@ from lab.twin.frr import Frr
 from lab.twin.links import Links
 from lab.twin.lldp import Lldp
 from lab.twin.model import Switch as Wanted
-from lab.twin.model import Tree, Untranslatable, parse
+from lab.twin.model import parse
 from lab.twin.observe import operational
+from lab.twin.routing import Vrf
+from lab.twin.tree import Tree, Untranslatable
 
 PORTS = frozenset(f"swp{number}" for number in range(1, 33))
 """An MSN3700C's."""
@@ -86,6 +88,11 @@ class TwinSwitch:
     def roce(self) -> str | None:
         """The applied RoCE mode: the one thing that a namespace has no state for."""
         return self._runs.roce
+
+    @property
+    def vrfs(self) -> tuple[Vrf, ...]:
+        """The VRFs that the tree has made."""
+        return self._runs.vrfs
 
     def _become(self, wanted: Wanted) -> None:
         self.lldp.rename(wanted.hostname)

@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from lab.nvue import merge
 from lab.twin import asic, frr, model
 
 LEAF: dict[str, Any] = {
@@ -86,10 +87,17 @@ def test_both_dialects_mean_the_same_switch() -> None:
         ("acl/deny", {"type": "ipv4"}, "acl.deny.type: the twin does not translate this path"),
         ("interface/swp9/link/speed", "100G", "interface.swp9.link.speed: the twin does not translate"),
         ("interface/swp9/ptp", {}, "interface.swp9.ptp: the twin does not translate this path"),
-        ("interface/vlan10", {"type": "svi"}, "interface.vlan10.type: the twin has loopback, swp, bond, eth"),
+        ("interface/vlan10", {"type": "svi"}, "interface.vlan10.vlan: the twin needs it"),
+        ("interface/peerlink", {"type": "peerlink"}, "type: the twin has loopback, swp, bond, eth, svi, sub"),
+        (
+            "interface/swp9/ip/vrf",
+            "red",
+            "interface.swp9.vrf: the twin has eth0 alone in VRF mgmt, and no VRF",
+        ),
         ("interface/swp9/description", 'to "h1"', "interface.swp9.description: the twin has no quotes"),
-        ("vrf/red/router/bgp/enable", "on", "vrf.red.router.bgp.enable: the twin does not translate"),
-        ("vrf/default/router/bgp/neighbor/swp31/type", "numbered", "unnumbered only"),
+        ("vrf/red/router/bgp/enable", "on", "vrf.red.evpn: the twin has VRFs with one VNI and its VLAN only"),
+        ("vrf/red/table", "1001", "vrf.red.table: the twin does not translate this path"),
+        ("vrf/default/router/bgp/neighbor/swp31/type", "numbered", "and numbered ones with a remote-as"),
         ("interface/bond1/evpn/multihoming/segment/local-id", None, "needs local-id and mac-address"),
         ("interface/swp9/evpn/multihoming/segment/enable", "on", "only a bond can be one"),
     ],
@@ -126,6 +134,118 @@ def test_another_asn_replaces_the_whole_router() -> None:
     assert lines[0] == "no router bgp 65101"
     assert [line for line in lines if "65101" in line] == lines[:1]
     assert lines.count("router bgp 65009") == 3  # itself, and once for each address family
+
+
+ROUTED: dict[str, Any] = {
+    "interface": {
+        "vlan10": {
+            "type": "svi",
+            "vlan": 10,
+            "ip": {
+                "address": {"10.1.10.2/24": {}},
+                "vrf": "red",
+                "vrr": {"enable": "on", "state": {"up": {}}, "address": {"10.1.10.1/24": {}}},
+            },
+        },
+        "swp26": {"type": "swp", "ip": {"address": {"10.9.0.0/31": {}}, "vrf": "red"}},
+    },
+    "router": {
+        "vrr": {"enable": "on"},
+        "policy": {
+            "prefix-list": {
+                "tenants": {
+                    "type": "ipv4",
+                    "rule": {"10": {"action": "permit", "match": {"10.1.0.0/16": {"max-prefix-len": 24}}}},
+                }
+            },
+            "route-map": {
+                "to-wan": {
+                    "rule": {
+                        "20": {
+                            "action": {"permit": {}},
+                            "match": {"type": "ipv4", "ip-prefix-list": "tenants"},
+                            "set": {"metric": 50},
+                        }
+                    }
+                }
+            },
+        },
+    },
+    "vrf": {
+        "red": {
+            "evpn": {"enable": "on", "vni": {"5001": {}}, "vlan": 4001},
+            "router": {
+                "bgp": {
+                    "enable": "on",
+                    "autonomous-system": 65101,
+                    "neighbor": {
+                        "10.9.0.1": {
+                            "type": "numbered",
+                            "remote-as": 64900,
+                            "address-family": {
+                                "ipv4-unicast": {
+                                    "enable": "on",
+                                    "policy": {"outbound": {"route-map": "to-wan"}},
+                                }
+                            },
+                        }
+                    },
+                    "address-family": {
+                        "ipv4-unicast": {
+                            "enable": "on",
+                            "redistribute": {"connected": {"enable": "on"}},
+                            "route-export": {"to-evpn": {"enable": "on"}},
+                        }
+                    },
+                }
+            },
+        }
+    },
+}
+"""What a gateway, a VRF and a peer outside add to LEAF."""
+
+
+def test_a_gateway_is_shared_and_a_vrf_has_its_own_vlan_interface() -> None:
+    made = model.parse(merge(LEAF, ROUTED))
+    of = {name: (each.kind, each.vrf, each.vlan, *each.addresses) for name, each in made.interfaces.items()}
+    assert of["vlan10"] == ("svi", "red", 10, "10.1.10.2/24")
+    assert of["vlan10-v0"] == ("vrr", "red", 10, "10.1.10.1/24")
+    assert of["vlan4001_l3"] == ("svi", "red", 4001)
+    assert of["swp26"] == ("swp", "red", None, "10.9.0.0/31")
+    assert made.interfaces["vlan10-v0"].mac == "00:00:5e:00:01:01"
+    assert made.vnis == {10: 1010, 4001: 5001}
+
+
+def test_frr_gets_a_router_for_the_vrf_with_its_peers_and_policies() -> None:
+    before = frr.configuration(model.parse(LEAF))
+    added = frr.delta(before, frr.configuration(model.parse(merge(LEAF, ROUTED))))
+    assert added == [
+        "ip prefix-list tenants seq 10 permit 10.1.0.0/16 le 24",
+        "route-map to-wan permit 20",
+        "route-map to-wan permit 20",
+        "match ip address prefix-list tenants",
+        "set metric 50",
+        "exit",
+        "router bgp 65101 vrf red",
+        "bgp bestpath as-path multipath-relax",
+        "bgp router-id 10.10.10.1",
+        "neighbor 10.9.0.1 remote-as 64900",
+        "exit",
+        "router bgp 65101 vrf red",
+        "address-family ipv4 unicast",
+        "neighbor 10.9.0.1 route-map to-wan out",
+        "redistribute connected",
+        "exit-address-family",
+        "exit",
+        "router bgp 65101 vrf red",
+        "address-family l2vpn evpn",
+        "advertise ipv4 unicast",
+        "exit-address-family",
+        "exit",
+        "vrf red",
+        "vni 5001",
+        "exit",
+    ]
 
 
 def test_filters_change_without_touching_the_qdisc_of_a_device_that_carries_traffic() -> None:

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an applied NVUE tree to the routing of one switch: BGP of each VRF, and the policies for its peers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lab.twin.tree import Tree, Untranslatable, at, is_on, on, vlan
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A router outside, by its address."""
+
+    remote_as: str
+    description: str = ""
+    inbound: str = ""  # the name of a route map
+    outbound: str = ""
+
+
+@dataclass(frozen=True)
+class Bgp:
+    """BGP of one VRF: unnumbered neighbours in peer groups, as in the reference design, and peers outside."""
+
+    asn: int
+    router_id: str
+    neighbours: dict[str, str]  # interface: peer group
+    remote_as: dict[str, str]  # peer group: external, internal or a number
+    evpn_groups: frozenset[str]
+    ipv4: bool
+    evpn: bool
+    redistribute_connected: bool
+    graceful_shutdown: bool = False
+    outbound: dict[str, str] = field(default_factory=dict[str, str])  # peer group: route map for EVPN
+    peers: dict[str, Peer] = field(default_factory=dict[str, Peer])  # by address
+    vrf: str = DEFAULT
+    exports: bool = False  # its IPv4 routes go into EVPN
+
+
+@dataclass(frozen=True)
+class Vrf:
+    """A VRF with a VNI for the routes between leaves."""
+
+    name: str
+    vni: int
+    vlan: int
+    addresses: frozenset[str]  # of its loopback
+    bgp: Bgp | None
+
+    @property
+    def svi(self) -> str:
+        """The interface that carries what is routed to other leaves, as Cumulus names it."""
+        return f"vlan{self.vlan}_l3"
+
+
+@dataclass(frozen=True)
+class RouteMap:
+    """A rule of a route map, with its conditions and changes in FRR's words."""
+
+    name: str
+    action: str  # permit or deny
+    number: int
+    lines: tuple[str, ...] = ()
+
+
+def vrfs(tree: Tree) -> tuple[Vrf, ...]:
+    """The VRFs besides those that every switch has."""
+    found: list[Vrf] = []
+    for name, node in at(tree, "vrf").items():
+        if name in (DEFAULT, "mgmt"):
+            continue
+        evpn = at(node or {}, "evpn")
+        if not (is_on(evpn) and len(at(evpn, "vni")) == 1 and "vlan" in evpn):
+            raise Untranslatable(f"vrf.{name}.evpn: the twin has VRFs with one VNI and its VLAN only")
+        (vni,) = at(evpn, "vni")
+        number = vlan(evpn["vlan"], f"vrf.{name}.evpn.vlan")
+        addresses = frozenset(at(node, "loopback/ip/address"))
+        found.append(Vrf(name, int(vni), number, addresses, bgp(tree, name)))
+    return tuple(found)
+
+
+def bgp(tree: Tree, vrf: str = DEFAULT) -> Bgp | None:
+    """BGP of one VRF, or None if it has none."""
+    everywhere, node = at(tree, "router/bgp"), at(tree, f"vrf/{vrf}/router/bgp")
+    if not (is_on(everywhere) and node):
+        return None
+    families, groups = at(node, "address-family"), at(node, "peer-group")
+    ipv4 = at(families, "ipv4-unicast")
+    told = at(node, "neighbor")
+    return Bgp(
+        asn=int(node.get("autonomous-system") or everywhere["autonomous-system"]),
+        router_id=str(node.get("router-id") or everywhere.get("router-id", "")),
+        neighbours={
+            name: each.get("peer-group", "") for name, each in told.items() if not _is_peer(vrf, name, each)
+        },
+        peers={name: _peer(each) for name, each in told.items() if _is_peer(vrf, name, each)},
+        remote_as={name: str(each["remote-as"]) for name, each in groups.items() if "remote-as" in each},
+        evpn_groups=frozenset(
+            name for name, each in groups.items() if is_on(at(each, "address-family/l2vpn-evpn"))
+        ),
+        ipv4=is_on(ipv4),
+        evpn=is_on(at(families, "l2vpn-evpn")),
+        redistribute_connected=is_on(at(ipv4, "redistribute/connected")),
+        graceful_shutdown=vrf == DEFAULT and on(everywhere.get("graceful-shutdown")),
+        outbound={
+            name: policy["route-map"]
+            for name, each in groups.items()
+            if (policy := at(each, "address-family/l2vpn-evpn/policy/outbound"))
+        },
+        vrf=vrf,
+        exports=is_on(at(ipv4, "route-export/to-evpn")),
+    )
+
+
+def _is_peer(vrf: str, name: str, node: Tree) -> bool:
+    kind = (node or {}).get("type")
+    if kind not in ("unnumbered", "numbered") or (kind == "numbered") != ("remote-as" in node):
+        path = f"vrf.{vrf}.router.bgp.neighbor.{name}"
+        raise Untranslatable(
+            f"{path}: the twin has unnumbered neighbours, and numbered ones with a remote-as"
+        )
+    return kind == "numbered"
+
+
+def _peer(node: Tree) -> Peer:
+    policy = at(node, "address-family/ipv4-unicast/policy")
+    maps = (at(policy, way).get("route-map", "") for way in ("inbound", "outbound"))
+    return Peer(str(node["remote-as"]), str(node.get("description", "")), *maps)
+
+
+def prefix_lists(tree: Tree) -> frozenset[str]:
+    """FRR's lines for the lists of prefixes."""
+    return frozenset(
+        f"ip prefix-list {name} seq {number} {rule['action']} {prefix}"
+        + (f" le {match['max-prefix-len']}" if match else "")
+        for name, node in at(tree, "router/policy/prefix-list").items()
+        for number, rule in at(node, "rule").items()
+        for prefix, match in at(rule, "match").items()
+    )
+
+
+def route_maps(tree: Tree) -> frozenset[RouteMap]:
+    """The rules of all route maps."""
+    return frozenset(
+        RouteMap(name, action, int(number), tuple(_changes(rule or {})))
+        for name, node in at(tree, "router/policy/route-map").items()
+        for number, rule in at(node or {}, "rule").items()
+        for action in at(rule or {}, "action")
+    )
+
+
+def _changes(rule: Tree) -> Iterator[str]:
+    if prefixes := at(rule, "match").get("ip-prefix-list"):
+        yield f"match ip address prefix-list {prefixes}"
+    for key, value in at(rule, "set").items():
+        yield f"set {key} {value}"
