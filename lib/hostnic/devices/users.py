@@ -4,8 +4,9 @@
 Files, links and addresses show them; no process is started. Destroying a VF that an instance uses kills
 the instance's network, and taking a netdev away can cut the host's own, so doubt counts as use:
 
-- A VF on vfio-pci is used (libvirt gives it back to mlx5_core when its guest stops), and so is one whose
-  driver made a netdev that is not in this network namespace.
+- A VF on vfio-pci is used (libvirt gives it back to mlx5_core when its guest stops), or on mlx5_vfio_pci,
+  which libvirt prefers since 10.0 where the kernel has it (``virPCIDeviceFindBestVFIOVariant``). So is one
+  whose driver made a netdev that is not in this network namespace.
 - A VF with a vDPA device is used, whatever driver that device has: the kernel creates none by itself, and
   nothing creates it again after the VF is gone. With vhost_vdpa an instance uses it or can open it at any
   time; with virtio_vdpa it is a netdev of this host or of a container. Without a driver it may still be open:

@@ -148,6 +148,32 @@ def test_a_representor_tells_which_packets_no_rule_takes(card, tenant):
     assert in_software >= 3
 
 
+def test_an_uplink_leaves_out_what_a_rule_routes_for_a_vf(card, tenant):
+    """Behind a router's rule a frame has the router's address, not its VF's."""
+    vf, representor = tenant
+    uplink, router = card.uplinks[0], "02:00:00:00:00:aa"
+    quiet = " ".join(f"net.ipv6.conf.{name}.disable_ipv6=1" for name in (vf, representor, uplink))
+    card.run(f"sysctl -q -w {quiet}; ip link set {uplink} up; ip link set {representor} up")
+    card.run(f"ip link set {vf} up && ip address add 192.0.2.1/24 dev {vf}")
+    card.run(f"ip neighbour add 192.0.2.9 lladdr 02:00:00:00:00:09 dev {vf}")
+    card.run(f"tc qdisc add dev {representor} ingress && modprobe -a cls_flower act_mirred act_pedit")
+
+    def sent():
+        """Frames on the wire, and those of them that the kernel forwarded."""
+        before = counters(card, uplink)
+        card.run(f"ping -c 3 -i 0.1 -W 1 -I {vf} 192.0.2.9", check=False)
+        after = counters(card, uplink)
+        return [after[name] - before[name] for name in ("tx_packets_phy", "tx_packets")]
+
+    card.run(
+        f"tc filter add dev {representor} ingress protocol ip flower dst_ip 192.0.2.9 "
+        f"action pedit ex munge eth src set {router} pipe action mirred egress redirect dev {uplink}"
+    )
+    assert sent() == [3, 0]
+    card.fault("slow_path", 1)
+    assert sent() == [3, 3]
+
+
 def test_a_tenants_roce_and_its_lack_of_buffers_are_counted_for_its_representor(card, tenant):
     _, representor = tenant
     before = counters(card, representor)

@@ -381,6 +381,7 @@ int vcx_flower_setup(struct net_device *dev, enum tc_setup_type type, void *data
 int vcx_flower_rules(const struct vcx_port *port);
 void vcx_flower_forget(const struct vcx_port *port);
 bool vcx_flower_takes(const struct net_device *rep, __be16 protocol, bool from);
+bool vcx_flower_routes(const u8 *mac, __be16 protocol, bool from);
 
 /* fw.c; before the card's PCI bus exists and after it is gone. A failing init leaves nothing. */
 int vcx_fw_init(struct vcx_card *card);

@@ -27,6 +27,8 @@ struct vcx_rule {
 	const struct net_device *to;	/* where it forwards to; only to be compared */
 	unsigned long cookie;
 	__be16 protocol;
+	u8 source[ETH_ALEN];		/* that it writes into frames */
+	u8 dest[ETH_ALEN];		/* of the frames that it takes */
 	struct rcu_head rcu;
 };
 
@@ -193,6 +195,27 @@ static __be16 vcx_flower_protocol(const struct flow_cls_offload *f)
 	return eth_type_vlan(f->common.protocol) ? htons(ETH_P_ALL) : f->common.protocol;
 }
 
+/* The addresses of a router, between whose ports a rule forwards frames of VFs: zeros for a bridge's. */
+static void vcx_flower_addresses(const struct flow_rule *flow, struct vcx_rule *rule)
+{
+	u8 header[ETH_HLEN + 2] __aligned(4) = {};
+	const struct flow_action_entry *act;
+	struct flow_match_eth_addrs match;
+	int i;
+
+	flow_action_for_each(i, act, &flow->action)
+		if (act->id == FLOW_ACTION_MANGLE &&
+		    act->mangle.htype == FLOW_ACT_MANGLE_HDR_TYPE_ETH &&
+		    act->mangle.offset + sizeof(u32) <= sizeof(header))
+			*(u32 *)(header + act->mangle.offset) |= act->mangle.val & ~act->mangle.mask;
+	ether_addr_copy(rule->source, header + ETH_ALEN);
+	if (is_zero_ether_addr(rule->source) || !flow_rule_match_key(flow, FLOW_DISSECTOR_KEY_ETH_ADDRS))
+		return;
+	flow_rule_match_eth_addrs(flow, &match);
+	if (is_broadcast_ether_addr(match.mask->dst))
+		ether_addr_copy(rule->dest, match.key->dst);
+}
+
 static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f)
 {
 	struct flow_rule *flow = flow_cls_offload_flow_rule(f);
@@ -219,6 +242,7 @@ static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f
 	rule->to = to;
 	rule->cookie = f->cookie;
 	rule->protocol = vcx_flower_protocol(f);
+	vcx_flower_addresses(flow, rule);
 	mutex_lock(&rules_lock);
 	list_add_rcu(&rule->node, &rules);
 	mutex_unlock(&rules_lock);
@@ -282,6 +306,27 @@ bool vcx_flower_takes(const struct net_device *rep, __be16 protocol, bool from)
 	list_for_each_entry_rcu(rule, &rules, node)
 		if ((from ? rule->dev : rule->to) == rep &&
 		    (rule->protocol == protocol || rule->protocol == htons(ETH_P_ALL))) {
+			takes = true;
+			break;
+		}
+	rcu_read_unlock();
+	return takes;
+}
+
+/*
+ * The same for a frame on an uplink that has a router's address @mac instead of its
+ * VF's: as the source of what the VF sends (@from), or as the destination.
+ */
+bool vcx_flower_routes(const u8 *mac, __be16 protocol, bool from)
+{
+	const struct vcx_rule *rule;
+	bool takes = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &rules, node)
+		if (ether_addr_equal(from ? rule->source : rule->dest, mac) &&
+		    (rule->protocol == protocol || rule->protocol == htons(ETH_P_ALL)) &&
+		    !vcx_fault(rule->port, VCX_SLOW_PATH)) {
 			takes = true;
 			break;
 		}

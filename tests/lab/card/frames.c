@@ -101,10 +101,13 @@ static bool vcx_in_software(const struct net_device *dev, const struct sk_buff *
 	if (nd->kind == VCX_VF)
 		return false;
 	eth = vcx_inner(skb, &buf, &protocol);
-	if (eth && nd->kind == VCX_UPLINK)
-		rep = vcx_rep_of(nd->port->card, from ? eth->h_source : eth->h_dest);
-	if (!eth || !rep)
+	if (!eth)
 		return true;
+	if (nd->kind == VCX_UPLINK) {
+		rep = vcx_rep_of(nd->port->card, from ? eth->h_source : eth->h_dest);
+		if (!rep)
+			return !vcx_flower_routes(from ? eth->h_source : eth->h_dest, protocol, from);
+	}
 	nd = netdev_priv(rep);
 	return vcx_fault(nd->port, VCX_SLOW_PATH) || !vcx_flower_takes(rep, protocol, from);
 }

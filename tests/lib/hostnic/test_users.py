@@ -40,6 +40,7 @@ def link(master: str | None) -> Link:
         ("mlx5_core", link("br-ex"), ("br-ex",)),
         ("mlx5_core", None, ("network namespace",)),
         ("vfio-pci", None, ("vfio-pci",)),
+        ("mlx5_vfio_pci", None, ("mlx5_vfio_pci",)),  # by libvirt since 10.0, which Ubuntu 24.04 has
     ],
 )
 def test_drivers_and_netdevs(driver: str | None, netdev: Link | None, named: tuple[str, ...]) -> None:
