@@ -23,6 +23,7 @@ exclude_patterns = ["extension"]
 myst_enable_extensions = ["alert"]  # GitHub's boxes: > [!WARNING]
 myst_heading_anchors = 4
 copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 nitpicky = True
 
 if repository := os.environ.get("GITHUB_REPOSITORY"):

@@ -3,6 +3,7 @@
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -95,7 +96,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
             start = number
             while number < len(lines) and (lines[number].startswith("    ") or not lines[number].strip()):
                 number += 1
-            yield start + 1, [text.removeprefix("    ") for text in lines[start:number]]
+            yield start + 1, textwrap.dedent("\n".join(lines[start:number])).splitlines()
         else:
             number += 1
 
@@ -104,6 +105,17 @@ def begins(lines: list[str]) -> bool:
     """Whether a block begins with a command, so that each of its lines is one, or a part of one."""
     words = next((line.split() for line in lines if line.strip()), [""])
     return words[0] in FIRST
+
+
+def parts(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Lines that a reader types, with the number of the first: of whole blocks, or what follows `$ `."""
+    for first, lines in _blocks(markdown(path).splitlines()):
+        if begins(lines):
+            yield first, lines
+            continue
+        for start in (number for number, line in enumerate(lines) if line.startswith("$ ")):
+            end = next(number for number in range(start, len(lines)) if not lines[number].endswith("\\"))
+            yield first + start, [lines[start].removeprefix("$ "), *lines[start + 1 : end + 1]]
 
 
 def joined(first: int, lines: list[str]) -> Iterator[tuple[int, int, str]]:
@@ -115,7 +127,7 @@ def joined(first: int, lines: list[str]) -> Iterator[tuple[int, int, str]]:
             continue
         start = start if text else number
         text += line.removesuffix("\\")
-        if line.endswith("\\"):
+        if line.endswith("\\") or _quoting(text):
             text = f"{text.strip()} "
         elif text.startswith("for ") and not text.endswith("done"):
             text += " " if text.endswith("do") else "; "
@@ -125,6 +137,15 @@ def joined(first: int, lines: list[str]) -> Iterator[tuple[int, int, str]]:
     assert not text, f"a command does not end: {text}"
 
 
+def _quoting(text: str) -> bool:
+    """Whether a quotation goes on in the next line."""
+    try:
+        shlex.split(text)
+    except ValueError:
+        return True
+    return False
+
+
 def markdown(path: Path) -> str:
     """A document in Markdown: the file, or the description in it."""
     return yaml.safe_load(path.read_text())["description"] if path in DESCRIPTIONS else path.read_text()
@@ -132,15 +153,12 @@ def markdown(path: Path) -> str:
 
 def blocks(path: Path) -> list[Command]:
     """The commands that a reader types, in their order."""
-    found: list[Command] = []
     name = str(path.relative_to(ROOT))
-    for first, lines in _blocks(markdown(path).splitlines()):
-        typed = [(number, line[2:]) for number, line in enumerate(lines, first) if line.startswith("$ ")]
-        if typed:
-            found += [Command(name, number, COMMENT.sub("", line)) for number, line in typed]
-        elif begins(lines):
-            found += [Command(name, number, text) for number, _, text in joined(first, lines)]
-    return found
+    return [
+        Command(name, number, text)
+        for first, lines in parts(path)
+        for number, _, text in joined(first, lines)
+    ]
 
 
 def inline(path: Path, pattern: re.Pattern[str] = INLINE) -> list[Command]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bundle.documents import DOCUMENTS, MENTIONED, ROOT, blocks, inline, steps
+from bundle.documents import DOCUMENTS, MENTIONED, ROOT, blocks, inline, joined, parts, steps
 from check import checker, facts
 from check.options import classes
 from maas import __main__ as maas
@@ -86,6 +86,22 @@ def test_there_are_commands_in_the_documents():
         *(f"charms/{name}/README.md" for name in CHARMS),
         *("docs/how-to/adopt.md", "docs/how-to/reboot-the-nodes.md", "docs/how-to/refresh.md"),
     }
+
+
+def test_a_command_goes_on_after_a_backslash_and_within_quotes(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Page\n\n    juju deploy a \\\n        --overlay b\n\n"
+        "1. Then:\n\n       juju config a list='[\n           1,\n           2]'\n\n"
+        "```\n$ pipx run tox \\\n      -e b\noutput\n$ juju status\n```\n"
+    )
+    commands = [command for first, lines in parts(page) for command in joined(first, lines)]
+    assert commands == [
+        (3, 4, "juju deploy a --overlay b"),
+        (8, 10, "juju config a list='[ 1, 2]'"),
+        (13, 14, "pipx run tox -e b"),
+        (16, 16, "juju status"),
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=shown)
