@@ -16,9 +16,8 @@ BUNDLES = sorted(ROOT.glob("bundles/ovn-offload-*.yaml"))
 OVERLAYS = sorted(ROOT.glob("overlays/*.yaml"))
 README = (ROOT / "overlays/README.md").read_text()
 COMBINATIONS = [
-    [ROOT / path for path in re.findall(r"--overlay (\S+)", line)]
-    for line in README.splitlines()
-    if line.startswith("    juju deploy")
+    [ROOT / f"overlays/{name}.yaml" for name in line.split(", ")]
+    for line in re.findall(r"^- ([a-z0-9-]+(?:, [a-z0-9-]+)*)$", README, re.MULTILINE)
 ]
 INTENTS = [ROOT / "charms/cumulus-fabric/examples/rdg.yaml", ROOT / "overlays/intents/rdg-lossy.yaml"]
 EXAMPLE = ROOT / "tools/maas/site-example.yaml"
@@ -130,6 +129,7 @@ def test_every_overlay_is_documented_and_combined():
         re.findall(r"^\| \[[\w-]+\]\(([\w.-]+)\)", README, re.MULTILINE)
     )
     assert {path for overlays in COMBINATIONS for path in overlays} == set(OVERLAYS)
+    assert [ROOT / path for path in re.findall(r"--overlay (\S+)", README)] in COMBINATIONS
 
 
 @pytest.mark.parametrize("intent", INTENTS, ids=lambda path: path.stem)
