@@ -26,6 +26,8 @@ COMMANDS = [command for path in DOCUMENTS for command in (*blocks(path), *inline
 SIMPLE = [(command, words) for command in COMMANDS for words in command.simple]
 MOST = 35
 """Lines to type from the cables to the first login, with which step 9 ends. Some join several commands."""
+WIDEST = 100
+"""Columns that a line to type may have."""
 MADE = "~/.config/ovn-offload/"
 """The home of secrets, and of what goes with them."""
 PRIVATE = ("--credentials", "--keys", "--pins", "--ca")
@@ -86,6 +88,12 @@ def test_there_are_commands_in_the_documents():
         *(f"charms/{name}/README.md" for name in CHARMS),
         *("docs/how-to/adopt.md", "docs/how-to/reboot-the-nodes.md", "docs/how-to/refresh.md"),
     }
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_line_to_type_fits_a_terminal(path):
+    typed = [line for _, lines in parts(path) for line in lines]
+    assert [line for line in typed if len(line) > WIDEST] == []
 
 
 def test_a_command_goes_on_after_a_backslash_and_within_quotes(tmp_path):

@@ -11,7 +11,7 @@ from links import PAGES
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Check CHANGES for Sphinx API")  # of MyST
 
 WIDEST = 100
-"""Columns that a line of the guide to a first cloud, or of a drawing, may have."""
+"""Columns that a line of a drawing may have."""
 DRAWN = ("boot", "reboots", "fabric-ownership")
 """Explanations that a drawing sums up."""
 
@@ -45,12 +45,6 @@ def test_a_button_takes_one_command(site: Path) -> None:
     assert [text for text in texts if text.count("pipx run tox") > 1] == []
     assert sum("pipx run tox" in text for text in texts) > 10
     assert "copybutton.js" in page
-
-
-def test_the_guides_lines_fit_a_terminal() -> None:
-    lines = (PAGES / "how-to/deploy.md").read_text().splitlines()
-    typed = [line.removeprefix("    ") for line in lines if line.startswith("    ")]
-    assert [line for line in typed if len(line) > WIDEST] == []
 
 
 @pytest.mark.parametrize("name", DRAWN)
