@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent / "extension"))
 
 project = "charmed-ovn-offload"
 copyright = "the authors, Apache-2.0"  # noqa: A001 - Sphinx' name
-extensions = ["myst_parser", "sphinx_copybutton", "reference", "names", "links", "commands"]
+extensions = ["myst_parser", "sphinx_copybutton", "reference", "names", "links", "commands", "tables"]
 declared = (Path(__file__).parents[1] / "charms/roce-qos/pyproject.toml").read_text()
 (version,) = re.findall(r'^version = "(.+)"$', declared, re.MULTILINE)
 html_theme = "furo"
@@ -22,6 +22,7 @@ html_show_sphinx = False
 exclude_patterns = ["extension"]
 myst_enable_extensions = ["alert"]  # GitHub's boxes: > [!WARNING]
 myst_heading_anchors = 4
+copybutton_selector = "div:not(.highlight-text) > div.highlight pre"  # no outputs, no drawings
 copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
 nitpicky = True

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import commands
 import pytest
+import tables
 from links import PAGES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Check CHANGES for Sphinx API")  # of MyST
 
-WIDEST = 100
-"""Columns that a line of a drawing may have."""
 DRAWN = ("boot", "reboots", "fabric-ownership")
 """Explanations that a drawing sums up."""
+PHONE = 51
+"""Columns of a drawing that a phone of 390 pixels shows at once."""
 
 
 def drawing(name: str) -> str:
@@ -49,8 +50,28 @@ def test_a_button_takes_one_command(site: Path) -> None:
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_the_explanation_has_a_drawing(name: str, site: Path) -> None:
-    assert max(map(len, drawing(name).splitlines())) <= WIDEST
+    assert max(map(len, drawing(name).splitlines())) <= PHONE
     assert "highlight-text" in (site / f"explanation/{name}.html").read_text()
+
+
+def test_a_cell_has_the_name_of_its_column_where_a_phone_lists_the_rows(site: Path) -> None:
+    page = (site / "reference/connections.html").read_text()
+    assert 'class="stacked docutils' in page
+    row = page.partition("<tbody>")[2].partition("</tr>")[0]
+    assert re.findall(r'data-label="([^"]+)"', row) == ["from", "to", "port", "account, and what it may do"]
+
+
+def test_a_table_of_two_columns_stays_one(site: Path) -> None:
+    page = (site / "explanation/reboots.html").read_text()
+    assert "<table" in page
+    assert "stacked" not in page
+
+
+def test_a_long_name_can_be_broken_and_a_tag_cannot(site: Path) -> None:
+    page = (site / "reference/generated/metrics.html").read_text()
+    assert '<span class="pre">ovn_<wbr>offload_<wbr>reboot_<wbr>needed</span>' in page
+    assert tables.BREAK.sub("|", "tests/a.py::test_b</span>") == "tests/|a.py::|test_|b</span>"
+    assert tables.BREAK.sub("|", "--known-hosts ~/.ssh") == "--known-hosts ~/.ssh"
 
 
 def test_a_warning_is_a_box(site: Path) -> None:
