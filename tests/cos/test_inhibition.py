@@ -21,7 +21,7 @@ PLANNED = "OffloadPlannedReboot"
 LAST = [
     {"alertname": name, "juju_model_uuid": "last", "juju_unit": f"{APP}/0"} for name in (PLANNED, "HostDown")
 ]
-"""What is raised after all others: a cause and its effect, in a model of their own."""
+"""Raised after all others: a cause and its effect, in a model of their own."""
 
 
 def injected(units: Sequence[str]) -> dict[str, Any]:
