@@ -25,9 +25,14 @@ ALL_LANES = 8
 
 
 class Dialect(enum.Enum):
-    """NVUE's object tree changed between release 5.14 and 5.15."""
+    """NVUE's object tree changed between release 5.14 and 5.15, and DHCP relay with 5.14 already.
+
+    An intent has the first one and the last one; that release 5.14 has the tree of those before it, but for
+    DHCP relay, only the switch can tell.
+    """
 
     UNTIL_5_14 = "5.14"
+    OF_5_14 = "5.14 itself"
     FROM_5_15 = "5.15"
 
     @classmethod
@@ -39,7 +44,18 @@ class Dialect(enum.Enum):
         parts = release.split(".")
         if len(parts) < 2 or parts[0] != "5" or not parts[1].isdigit():
             raise ValueError(f"Cumulus Linux {release} is not supported; this charm needs 5.x")
-        return cls.FROM_5_15 if int(parts[1]) >= 15 else cls.UNTIL_5_14
+        minor = int(parts[1])
+        return cls.FROM_5_15 if minor >= 15 else cls.OF_5_14 if minor == 14 else cls.UNTIL_5_14
+
+    @property
+    def declared(self) -> "Dialect":
+        """The dialect by which an intent, or an operator, names this one."""
+        return Dialect.UNTIL_5_14 if self is Dialect.OF_5_14 else self
+
+    @property
+    def groups_relays(self) -> bool:
+        """Whether the servers of a DHCP relay are in groups (user guide, "DHCP Relays")."""
+        return self is not Dialect.UNTIL_5_14
 
     @property
     def on(self) -> tuple[str, str]:

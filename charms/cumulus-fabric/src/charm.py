@@ -231,7 +231,8 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         self, site: online.Site, survey: Survey, besides: tuple[Finding, ...] = ()
     ) -> Sequence[Finding]:
         """Return the differences on switches and hosts by a survey with ``state``; the leader keeps them."""
-        self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
+        releases = {seen.release for seen in survey.observed.switches.values()}
+        self._dialects = {Dialect.of_release(release).declared for release in releases}
         switches = (*besides, *site.findings(survey))
         wanted = hosts.expected(site.fabric, sound=self._sound)
         differing = hosts.by_unit(wanted, self._told)

@@ -15,7 +15,7 @@ from audit.mlag import mlag
 from audit.ports.links import readdressed
 from audit.racks import Racks
 from audit.renumbered import renumbered
-from audit.running import conflicts, other_dialect, relay_of_release
+from audit.running import conflicts, other_dialect
 from backups import keeping
 from backups.folder import Folder
 from backups.kept import AFTER, BEFORE
@@ -82,7 +82,7 @@ class Site:
             if (seen := observed.switches.get(name := switch.name)) is None:
                 continue
             findings += renumbered(switch, seen.applied)
-            if wrong := other_dialect(switch, seen.release) or relay_of_release(switch, seen.release):
+            if wrong := other_dialect(switch, seen.release):
                 findings.append(wrong)
                 continue
             compared[name] = each = self._compared(switch, seen)

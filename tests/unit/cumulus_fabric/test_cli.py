@@ -49,6 +49,17 @@ def test_render_of_all_as_json_is_one_document(run):
     assert json.loads(out) == {switch.name: render.tree(rdg, switch, NEW) for switch in rdg.switches}
 
 
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [("5.14", "Leaf0-2: its DHCP relay is written for releases up to 5.13\n"), ("5.15", "")],
+)
+def test_render_says_for_which_releases_a_dhcp_relay_is_not(run, tmp_path, dialect, said):
+    page = (CHARM.parents[1] / "docs/how-to/set-gateways-and-vrfs.md").read_text()
+    mine = tmp_path / "intent.yaml"
+    mine.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    assert run("render", "--intent", str(mine), "--switch", "Leaf0-2", "--dialect", dialect)[2] == said
+
+
 def test_render_of_all_as_yaml_is_one_document_for_each(run):
     _, out, _ = run("render", "--intent", RDG, "--format", "yaml", "--dialect", "5.14")
     documents = list(yaml.safe_load_all(out))

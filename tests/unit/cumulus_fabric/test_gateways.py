@@ -2,12 +2,14 @@
 """Gateways, VRFs, DHCP relay and peers outside: what an intent may say, and the trees of both dialects."""
 
 from copy import deepcopy
+from itertools import permutations
 
 import pytest
 from audit import audit
 from converge.shape import InvalidValue
 from intent import expand
 from intent.model import Dialect
+from lab.nvue import Rules
 from lab.nvue.published import published
 from tree import commands, get_tree, render
 from tree.spelled import spelled
@@ -16,7 +18,7 @@ from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
 from unit.cumulus_fabric.fabrics import CHARM, fabric
 from unit.cumulus_fabric.gateways import ROUTED
 
-OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
+OLD, LAST, NEW = Dialect.UNTIL_5_14, Dialect.OF_5_14, Dialect.FROM_5_15
 LEAVES = ("Leaf0-1", "Leaf0-2", "Leaf1-1")
 
 
@@ -158,13 +160,27 @@ def test_dhcp_is_relayed_from_the_gateways_to_the_servers():
             "interface": {"vlan101": {}, "swp31": {}, "swp32": {}},
         },
     }
-    red = tree(dialect=NEW)["service"]["dhcp-relay"]["red"]
+
+
+@pytest.mark.parametrize("dialect", [LAST, NEW])
+def test_from_5_14_on_the_relays_servers_are_in_a_group(dialect):
+    relays = tree(dialect=dialect)["service"]["dhcp-relay"]
+    red = relays["red"]
     assert red["server-group"] == {
         "cumulus-fabric": {"server": {"10.1.40.9": {}}, "upstream-interface": {"vlan4001_l3": {}}}
     }
     assert red["downstream-interface"] == {
         name: {"server-group-name": "cumulus-fabric"} for name in ("vlan9", "vlan10")
     }
+    assert red["gateway-interface"] == {"red": {"address": "10.20.0.2"}}
+    (group,) = relays["default"]["server-group"].values()
+    assert group["upstream-interface"] == {"swp31": {}, "swp32": {}}
+
+
+def test_release_5_14_has_all_else_in_the_words_of_those_before_it():
+    made, before = tree(dialect=LAST), tree(dialect=OLD)
+    assert made.pop("service") != before.pop("service")
+    assert made == before
 
 
 def test_a_spine_has_nothing_of_it():
@@ -179,22 +195,26 @@ def test_the_commands_make_the_tree(name, dialect):
 
 
 @pytest.mark.parametrize("name", LEAVES)
-def test_a_tree_is_said_in_the_words_of_the_other_dialect(name):
-    assert spelled(tree(name, OLD), NEW) == tree(name, NEW)
-    assert spelled(tree(name, NEW), OLD) == tree(name, OLD)
+@pytest.mark.parametrize(("one", "other"), [*permutations(Dialect, 2)])
+def test_a_tree_is_said_in_the_words_of_another_dialect(name, one, other):
+    assert spelled(tree(name, one), other) == tree(name, other)
 
 
-@pytest.mark.parametrize("minor", [minor for minor in range(5, 19) if minor != 14])
+@pytest.mark.parametrize("minor", range(5, 19))
 def test_each_release_takes_it(minor):
     dialect = Dialect.of_release(f"5.{minor}.0")
-    assert [wrong for name in LEAVES for wrong in published(minor).refuse(tree(name, dialect))] == []
+    made = [tree(name, dialect) for name in LEAVES]
+    assert [wrong for each in made for wrong in published(minor).refuse(each)] == []
+    assert [wrong for each in made if (wrong := Rules((5, minor)).refuse(each))] == []
 
 
-def test_release_5_14_has_another_dhcp_relay_and_the_rest():
-    for name in LEAVES:
-        wrong = published(14).refuse(tree(name, OLD))
-        assert wrong
-        assert all(each.startswith("service/dhcp-relay/") for each in wrong)
+@pytest.mark.parametrize(("minor", "dialect"), [(13, LAST), (14, OLD)])
+def test_neither_release_takes_the_dhcp_relay_of_the_other(minor, dialect):
+    made = tree(dialect=dialect)
+    assert "service.dhcp-relay" in Rules((5, minor)).refuse(made)
+    wrong = published(minor).refuse(made)
+    assert wrong
+    assert all(each.startswith("service/dhcp-relay/") for each in wrong)
 
 
 def said(change):

@@ -7,7 +7,7 @@ from tree import commands, render
 from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.fabrics import SIX, fabric, guide
 
-OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
+OLD, LAST, NEW = Dialect.UNTIL_5_14, Dialect.OF_5_14, Dialect.FROM_5_15
 
 
 def single(lines) -> set:
@@ -105,7 +105,7 @@ def test_a_dialect_refuses_the_paths_of_the_other():
 
 @pytest.mark.parametrize(
     ("release", "dialect"),
-    [("5.0.1", OLD), ("5.9", OLD), ("5.14.0", OLD), ("5.15.0", NEW), ("5.16", NEW), ("5.100.2", NEW)],
+    [("5.0.1", OLD), ("5.13.1", OLD), ("5.14.0", LAST), ("5.15.0", NEW), ("5.16", NEW), ("5.100.2", NEW)],
 )
 def test_the_dialect_follows_from_the_release(release, dialect):
     assert Dialect.of_release(release) is dialect

@@ -24,6 +24,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("router|policy|prefix-list", {}, "prefix-list defaults does not exist"),
     ("service|dhcp-relay|red|server", {}, "DHCP relay needs a server"),
 ]
+RELEASES = {Dialect.UNTIL_5_14: (5, 9), Dialect.OF_5_14: (5, 14), Dialect.FROM_5_15: (5, 15)}
 GROUPED: list[tuple[str, Any, str]] = [
     ("server-group|cumulus-fabric|server", {}, "needs a server and an upstream-interface"),
     ("downstream-interface|vlan9|server-group-name", "other", "vlan9 needs a server-group"),
@@ -48,8 +49,7 @@ def said(made: Tree, path: str, value: Any, release: tuple[int, int]) -> list[st
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_the_intents_tree_contradicts_itself_nowhere(dialect: Dialect) -> None:
-    release = (5, 15) if dialect is Dialect.FROM_5_15 else (5, 9)
-    assert Rules(release).contradictions(tree(dialect)) == []
+    assert Rules(RELEASES[dialect]).contradictions(tree(dialect)) == []
 
 
 @pytest.mark.parametrize(("path", "value", "sentence"), WRONG)
@@ -57,7 +57,8 @@ def test_settings_that_do_not_go_together_are_found(path: str, value: Any, sente
     assert sentence in said(tree(Dialect.UNTIL_5_14), path, value, (5, 9))
 
 
+@pytest.mark.parametrize("dialect", [Dialect.OF_5_14, Dialect.FROM_5_15])
 @pytest.mark.parametrize(("path", "value", "sentence"), GROUPED)
-def test_a_group_of_dhcp_servers_is_complete(path: str, value: Any, sentence: str) -> None:
-    found = said(tree(Dialect.FROM_5_15), f"service|dhcp-relay|red|{path}", value, (5, 15))
+def test_a_group_of_dhcp_servers_is_complete(path: str, value: Any, sentence: str, dialect: Dialect) -> None:
+    found = said(tree(dialect), f"service|dhcp-relay|red|{path}", value, RELEASES[dialect])
     assert any(sentence in each for each in found)

@@ -30,19 +30,11 @@ VRF_VLANS = {"begin": 4000, "end": 4064}
 
 def other_dialect(switch: Switch, release: str) -> Finding | None:
     """A finding where the intent sets a dialect that is not that of the switch's release."""
-    speaks = Dialect.of_release(release)
+    speaks = Dialect.of_release(release).declared
     if switch.dialect in (None, speaks):
         return None
     what = f"the intent sets dialect {switch.dialect.value}, but Cumulus Linux {release} uses {speaks.value}"
     return Finding(Severity.BLOCKED, switch.name, what, "set the dialect to auto")
-
-
-def relay_of_release(switch: Switch, release: str) -> Finding | None:
-    """A finding where a switch cannot relay DHCP as the intent says: 5.14 has groups of servers already."""
-    if not release.startswith("5.14") or not any(vrf.relay for vrf in switch.routing.vrfs):
-        return None
-    what = f"Cumulus Linux {release} has DHCP relay neither as releases before it nor as those from 5.15 on"
-    return Finding(Severity.BLOCKED, switch.name, what, "upgrade it to 5.15, or leave dhcp-relay out")
 
 
 def conflicts(name: str, applied: Tree, wanted: Tree, last: Tree) -> Iterator[Finding]:

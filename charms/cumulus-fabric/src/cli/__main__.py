@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
     render = verbs.add_parser("render", parents=[common, one], help="each switch's configuration")
     render.add_argument("--format", choices=formats.FORMATS, default="nv", help="default: nv set commands")
-    dialects = [dialect.value for dialect in Dialect]
+    dialects = [dialect.value for dialect in Dialect if dialect is dialect.declared]
     render.add_argument(
         "--dialect", choices=dialects, help="for switches whose dialect the intent leaves to auto"
     )
@@ -123,6 +123,9 @@ def _written(options: argparse.Namespace, fabric: Fabric, switch: Switch) -> str
             note = f"{switch.name}: the intent does not set its dialect; written for releases up to 5.14"
             print(note, file=sys.stderr)
         dialect = Dialect(options.dialect or Dialect.UNTIL_5_14.value)
+    relays = any(vrf.relay for vrf in switch.routing.vrfs) and options.format != formats.ZTP
+    if relays and not dialect.groups_relays:
+        print(f"{switch.name}: its DHCP relay is written for releases up to 5.13", file=sys.stderr)
     return formats.write(fabric, switch, dialect, options.format)
 
 

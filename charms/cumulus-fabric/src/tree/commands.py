@@ -115,7 +115,7 @@ def forms(dialect: Dialect) -> list[Path]:
     text = _FORMS
     if dialect is Dialect.FROM_5_15:
         text = text.replace(" ip address", " ipv4 address").replace(" enable =", " state =")
-    whole = f"{text.strip()}{_BFD[dialect].rstrip()}{of_routing(dialect)}"
+    whole = f"{text.strip()}{_BFD[dialect.declared].rstrip()}{of_routing(dialect)}"
     return [tuple(line.split()) for line in whole.split("\n")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree of one dialect in the words of the other one, as far as the intent's trees go. Pure."""
+"""A tree of one dialect in the words of another one, as far as the intent's trees go. Pure."""
 
 from collections.abc import Collection
 
@@ -24,7 +24,7 @@ GROUPS, BFD = (*IN_VRF, "peer-group"), ("router", "bfd")
 
 
 def spelled(tree: Tree, dialect: Dialect) -> Tree:
-    """``tree``, of a release with the other dialect, as a release with this ``dialect`` has it.
+    """``tree``, of a release with another dialect, as a release with this ``dialect`` has it.
 
     What others have configured beside the intent may have moved as well; it is left where it is.
     """
@@ -38,7 +38,8 @@ def spelled(tree: Tree, dialect: Dialect) -> Tree:
         for name, node in get_tree(said, "interface").items()
     }
     said = {**said, "interface": ports} if ports else said
-    relays = {vrf: _relay(get_tree(each), new) for vrf, each in get_tree(said, *RELAYS).items()}
+    groups = dialect.groups_relays
+    relays = {vrf: _relay(get_tree(each), groups) for vrf, each in get_tree(said, *RELAYS).items()}
     return merged(parted(said, ["/".join(RELAYS)])[1], nested(RELAYS, relays)) if relays else said
 
 
@@ -86,9 +87,9 @@ def _with_bfd(tree: Tree, groups: Collection[str], bfd: Tree, beside: Tree | Non
     return merged(rest, merged(own, beside or {}))
 
 
-def _relay(relay: Tree, new: bool) -> Tree:
-    """DHCP relay with its servers in a group, or from 5.14 on with those of all groups."""
-    if new and "server" in relay:
+def _relay(relay: Tree, groups: bool) -> Tree:
+    """DHCP relay with its servers in a group, as from 5.14 on, or before that with those of all groups."""
+    if groups and "server" in relay:
         names, servers = get_tree(relay, "interface"), relay["server"]
         up = [name for name in names if not name.startswith("vlan") or name.endswith("_l3")]
         made: Tree = {
@@ -97,12 +98,12 @@ def _relay(relay: Tree, new: bool) -> Tree:
                 name: {"server-group-name": SERVERS} for name in names if name not in up
             },
         }
-    elif not new and "server-group" in relay:
-        groups = [get_tree(group) for group in get_tree(relay, "server-group").values()]
-        up = [name for group in groups for name in get_tree(group, "upstream-interface")]
+    elif not groups and "server-group" in relay:
+        found = [get_tree(group) for group in get_tree(relay, "server-group").values()]
+        up = [name for group in found for name in get_tree(group, "upstream-interface")]
         down = get_tree(relay, "downstream-interface")
         made = {
-            "server": {name: {} for group in groups for name in get_tree(group, "server")},
+            "server": {name: {} for group in found for name in get_tree(group, "server")},
             "interface": {name: {} for name in (*down, *up)},
         }
     else:

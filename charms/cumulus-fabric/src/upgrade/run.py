@@ -186,7 +186,7 @@ class Upgrade:
         """Find out why a switch cannot be upgraded, or not be returned after that."""
         yield from (each for each in survey.plan.findings if each.subject == name)
         switch, seen = self.site.fabric.switch(name), survey.observed.switches[name]
-        dialect = Dialect.of_release(self.image.release)
+        dialect = Dialect.of_release(self.image.release).declared
         if switch and switch.dialect not in (None, dialect):
             what = f"has dialect {switch.dialect.value} in the intent"
             what += f", and {self.image.release} has {dialect.value}"

@@ -18,7 +18,7 @@ from unit.cumulus_fabric.online.drained import POLICY, runs
 from unit.cumulus_fabric.online.site import Rack, rack
 
 ROUTING = fabric(change=ROUTED)
-RELEASES = ["5.9.2", "5.15.0"]
+RELEASES = ["5.9.2", "5.14.0", "5.15.0"]
 
 
 @pytest.fixture(params=RELEASES)
@@ -155,12 +155,3 @@ def test_verify_reads_the_gateway_the_vni_and_the_session_back(made: Rack) -> No
         "Leaf0-1 swp27.100 wan2: the BGP session with 10.9.0.3 (AS 64900) is idle, not established; "
         "check the router, its AS number and the way to it",
     ]
-
-
-def test_release_5_14_relays_dhcp_in_a_way_of_its_own() -> None:
-    with rack(ROUTING, release="5.14.0") as six:
-        said = [each.sentence() for each in six.site.survey().plan.findings]
-        what = "Cumulus Linux 5.14.0 has DHCP relay neither as releases before it nor as those from 5.15 on"
-        assert f"Leaf0-1: {what}; upgrade it to 5.15, or leave dhcp-relay out" in said
-        assert not six.site.apply(policy=POLICY).applied
-        assert six.writes() == []

@@ -37,17 +37,16 @@ vrf * router bgp neighbor * address-family ipv4-unicast policy outbound route-ma
 service dhcp-relay * gateway-interface * address =
 """
 
-_RELAY = {
-    Dialect.UNTIL_5_14: """
+_RELAY = """
 service dhcp-relay * server *
 service dhcp-relay * interface *
-""",
-    Dialect.FROM_5_15: """
+"""
+
+_GROUPED_RELAY = """
 service dhcp-relay * server-group * server *
 service dhcp-relay * server-group * upstream-interface *
 service dhcp-relay * downstream-interface * server-group-name =
-""",
-}
+"""
 
 _MOVED = (
     ("# ip vrr state", "# ip vrr vrr-state"),
@@ -63,4 +62,5 @@ def forms(dialect: Dialect) -> str:
     text = _OLD
     for old, new in _MOVED if dialect is Dialect.FROM_5_15 else ():
         text = text.replace(old, new)
-    return f"{text.rstrip()}{_RELAY[dialect].rstrip()}"
+    relay = _GROUPED_RELAY if dialect.groups_relays else _RELAY
+    return f"{text.rstrip()}{relay.rstrip()}"

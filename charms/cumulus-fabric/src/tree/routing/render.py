@@ -9,7 +9,7 @@ from intent.routing import DEFAULT_VRF, Peer, Prefix, Relay, Rule, Svi, Vrf
 from tree import Tree, merged
 
 SERVERS = "cumulus-fabric"
-"""The group that a VRF's DHCP servers are in, from 5.15 on."""
+"""The group that a VRF's DHCP servers are in, from 5.14 on."""
 
 SHOWN_VLAN = "vlan{}_l3"
 """The interface that a switch makes for the VLAN of an L3VNI (user guide, "Inter-subnet Routing")."""
@@ -40,6 +40,7 @@ class _Words:
 
     def __init__(self, dialect: Dialect) -> None:
         self.new = dialect is Dialect.FROM_5_15
+        self.groups = dialect.groups_relays
         self._key, self._yes = dialect.on
 
     @property
@@ -90,7 +91,7 @@ class _Words:
         answers: Tree = {name: {"address": address} for name, address in own.items() if address}
         made: Tree = {"gateway-interface": answers} if answers else {}
         servers: Tree = {server: {} for server in relay.servers}
-        if not self.new:
+        if not self.groups:
             return {**made, "server": servers, "interface": {name: {} for name in (*relay.interfaces, *up)}}
         group: Tree = {"server": servers, **({"upstream-interface": {name: {} for name in up}} if up else {})}
         down = {name: {"server-group-name": SERVERS} for name in relay.interfaces}
