@@ -62,6 +62,11 @@ class Dialect(enum.Enum):
         """The key and the value that say that a feature is on."""
         return ("state", "enabled") if self is Dialect.FROM_5_15 else ("enable", "on")
 
+    @property
+    def no(self) -> str:
+        """The value that says that something is off."""
+        return "disabled" if self is Dialect.FROM_5_15 else "off"
+
 
 class Role(enum.Enum):
     """The part of a switch in the fabric."""
@@ -295,12 +300,19 @@ class Switch:
         yield from self._ports_to_peers()
 
     def _ports_to_peers(self) -> Iterator[tuple[str, str]]:
-        """Front-panel ports to routers outside; subinterfaces share one if their VLANs differ."""
+        """Front-panel ports to routers outside.
+
+        Subinterfaces share one if their VLANs differ, and so do a session of IPv4 and one of IPv6.
+        """
         shared: set[str] = set()
+        versions: dict[tuple[str, str], set[int]] = {}
         for peer in self.routing.peers:
-            if peer.port and not (peer.vlan and peer.port in shared):
+            there = versions.setdefault((peer.interface, peer.vrf), set())
+            beside = (peer.vlan and peer.port in shared) or (there and peer.version not in there)
+            if peer.port and not beside:
                 yield peer.port, peer.path
             shared |= {peer.port} if peer.vlan else set()
+            there.add(peer.version)
 
 
 def plain_name(system: str) -> str:

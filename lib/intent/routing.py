@@ -8,15 +8,29 @@ DEFAULT_VRF = "default"
 """The switches' own VRF, which has the sessions between them."""
 
 
+def version(address: str) -> int:
+    """The version of IP that an address or a prefix is of."""
+    return 6 if ":" in address else 4
+
+
+class Subnet(NamedTuple):
+    """A subnet of a network with its gateway."""
+
+    address: str  # of the gateway, with the length of its prefix: 10.1.10.1/24
+    own: str  # of this switch beside it, likewise
+    shared: bool  # whether other leaves have the same one
+    path: str  # in the intent
+    advertised: bool | None = None  # whether the switch sends router advertisements; None leaves it as it is
+
+
 class Svi(NamedTuple):
     """The interface of a VLAN, with the gateway of its network."""
 
     vlan: int
     network: str  # its name
     vrf: str
-    address: str  # of the gateway, with the length of its prefix: 10.1.10.1/24
-    own: str  # of this switch beside it, likewise
-    shared: bool  # whether other leaves have the same one
+    ipv4: Subnet | None
+    ipv6: Subnet | None
     mac: str  # of the gateway; empty for the switch's own for VRR
     path: str  # in the intent
 
@@ -24,6 +38,11 @@ class Svi(NamedTuple):
     def name(self) -> str:
         """The interface, as NVUE calls it."""
         return f"vlan{self.vlan}"
+
+    @property
+    def subnets(self) -> tuple[Subnet, ...]:
+        """Those that it has, that of IPv4 first."""
+        return tuple(filter(None, (self.ipv4, self.ipv6)))
 
 
 class Relay(NamedTuple):
@@ -42,6 +61,7 @@ class Vrf(NamedTuple):
     vlan: int | None  # of that; None leaves it to the switch
     loopback: str  # of this switch in the VRF; empty without one
     relay: Relay | None
+    ipv6: bool  # whether any switch has a gateway or a router of IPv6 in it
     path: str  # in the intent
 
 
@@ -61,9 +81,14 @@ class Peer(NamedTuple):
     description: str
     path: str  # in the intent
 
+    @property
+    def version(self) -> int:
+        """The version of IP of the session, and of its routes."""
+        return version(self.router)
+
 
 class Prefix(NamedTuple):
-    """A subnet, or with limits the prefixes of these lengths in it."""
+    """A subnet, or with limits the prefixes of these lengths in it; those of a list are of one version."""
 
     prefix: str
     least: int | None

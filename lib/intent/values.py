@@ -32,7 +32,19 @@ ADDRESS = Text(_IPV4, "an IPv4 address such as 10.10.10.1")
 IP = Text(rf"(?:{_IPV4}|{_IPV6})", "an address such as 192.0.2.31 or 2001:db8::31")
 SUBNET = Text(rf"{_IPV4}/(?:3[0-2]|[12]?[0-9])", "an IPv4 subnet such as 192.168.25.0/24")
 LINK_ADDRESS = Text(rf"{_IPV4}/(?:30|31)", "an address of a link such as 10.1.0.0/31, or of a /30")
-GATEWAY = Text(rf"{_IPV4}/(?:[89]|[12][0-9]|3[01])", "an address with its prefix such as 10.1.10.1/24")
+_WITH_PREFIX = rf"{_IPV4}/(?:[89]|[12][0-9]|3[01])"
+_WITH_PREFIX6 = rf"(?:{_IPV6})/(?:[89]|[1-9][0-9]|1[01][0-9]|12[0-7])"
+GATEWAY = Text(_WITH_PREFIX, "an address with its prefix such as 10.1.10.1/24")
+ADDRESS6 = Text(rf"(?:{_IPV6})", "an IPv6 address such as 2001:db8:10::2")
+GATEWAY6 = Text(_WITH_PREFIX6, "an IPv6 address with its prefix such as 2001:db8:10::1/64")
+ON_PORT = Text(
+    rf"(?:{_WITH_PREFIX}|{_WITH_PREFIX6})",
+    "an address with its prefix such as 10.9.0.0/31 or 2001:db8:9::/127",
+)
+PREFIX = Text(
+    rf"(?:{_IPV4}/(?:3[0-2]|[12]?[0-9])|(?:{_IPV6})/(?:[1-9]?[0-9]|1[01][0-9]|12[0-8]))",
+    "a subnet such as 192.168.25.0/24 or 2001:db8:25::/64",
+)
 MAC = Text(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}", "a MAC address such as 44:38:39:BE:EF:01")
 PORT = Text(_SWP, "a port such as swp9")
 PORTS = Text(
@@ -91,7 +103,7 @@ VNI = Integer(1, 16777215, "a VNI")
 MTU = Integer(1280, 9216, "an MTU")
 PRIORITY = Integer(0, 7, "a priority")
 DSCP = Integer(0, 63, "a DSCP")
-PREFIX_LENGTH = Integer(0, 32, "a length of a prefix")
+PREFIX_LENGTH = Integer(0, 128, "a length of a prefix")
 PREFERENCE = Integer(0, 4294967295, "a number")
 METRIC = Integer(1, 4294967295, "a number")
 PERCENT = Integer(1, 99, "a percentage")

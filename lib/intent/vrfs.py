@@ -4,13 +4,29 @@
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from converge.shape import InvalidValue, at
 
 from intent.declaration import Intent
-from intent.declared.routing import DeclaredPeer, DeclaredVrf, Gateway
+from intent.declared.routing import DeclaredPeer, DeclaredVrf, Gateway, OwnAddresses, OwnAddresses6
 from intent.model import Switch
-from intent.routing import DEFAULT_VRF, NO_ROUTING, Peer, Prefix, Relay, Routing, Rule, Svi, Vrf
+from intent.routing import (
+    DEFAULT_VRF,
+    NO_ROUTING,
+    Peer,
+    Prefix,
+    Relay,
+    Routing,
+    Rule,
+    Subnet,
+    Svi,
+    Vrf,
+    version,
+)
+
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def routing(intent: Intent, leaves: Sequence[Switch]) -> dict[str, Routing]:
@@ -70,6 +86,13 @@ def _policies(intent: Intent) -> None:
         for number, each in enumerate(prefixes):
             where = at(at("prefix-lists", name), number)
             subnet = _network(at(where, "prefix"), each.prefix)
+            if subnet.version != (first := version(prefixes[0].prefix)):
+                wanted = f"a subnet of IPv{first} as the first of the list"
+                raise InvalidValue(at(where, "prefix"), each.prefix, wanted)
+            for key, length in (("least", each.least), ("most", each.most)):
+                if length and length > subnet.max_prefixlen:
+                    wanted = f"a length of IPv{first}, {subnet.max_prefixlen} at most"
+                    raise InvalidValue(at(where, key), length, wanted)
             least, most = each.least or subnet.prefixlen, each.most or each.least or subnet.prefixlen
             if not subnet.prefixlen <= least <= most:
                 wanted = f"lengths from {subnet.prefixlen} on, least before most"
@@ -85,11 +108,11 @@ def _policies(intent: Intent) -> None:
                     raise InvalidValue(at(where, key), value, f"no {key} on routes that do not pass")
 
 
-def _network(path: str, subnet: str) -> ipaddress.IPv4Network:
+def _network(path: str, subnet: str) -> _Network:
     try:
-        return ipaddress.IPv4Network(subnet)
+        return ipaddress.ip_network(subnet)
     except ValueError:
-        wanted = f"the subnet itself, {ipaddress.IPv4Network(subnet, strict=False)}"
+        wanted = f"the subnet itself, {ipaddress.ip_network(subnet, strict=False)}"
         raise InvalidValue(path, subnet, wanted) from None
 
 
@@ -111,13 +134,16 @@ class _Plan:
     def _svi(self, name: str, leaf: Switch) -> Svi:
         network, gateway = self.intent.networks[name], self.gateways[name]
         path = at(at("networks", name), "gateway")
-        shared, own = _own(gateway, path, leaf.number)
-        _inside(gateway, path, network.subnets, own)
-        length = gateway.address.partition("/")[2]
+        four = six = None
+        if gateway.address or gateway.leaves or not gateway.ipv6:
+            four = _ipv4(gateway, path, network.subnets, leaf.number)
+        if (declared := gateway.ipv6) is not None:
+            where = at(path, "ipv6")
+            subnet = _subnet(declared.address, declared.leaves, where, leaf.number)
+            _routed(at(where, "address"), declared.address)
+            six = subnet._replace(advertised=declared.router_advertisements)
         mac = (gateway.mac or "").upper()
-        return Svi(
-            network.vlan, name, self.vrf_of[name], gateway.address, f"{own}/{length}", shared, mac, path
-        )
+        return Svi(network.vlan, name, self.vrf_of[name], four, six, mac, path)
 
     def _vrfs(self, leaf: Switch, svis: Sequence[Svi]) -> Iterator[Vrf]:
         for name, declared in self.intent.vrfs.items():
@@ -127,25 +153,32 @@ class _Plan:
                 loopback = _counted(at(path, "loopback"), declared.loopback, leaf.number)
             relay = self._relay(path, declared, [svi for svi in svis if svi.vrf == name])
             if name != DEFAULT_VRF or relay:
-                yield Vrf(name, declared.vni, declared.vlan, loopback, relay, path)
+                six = any(svi.ipv6 for svi in svis if svi.vrf == name)
+                six |= any(
+                    version(each.router or each.address or "") == 6 for each in declared.peers.values()
+                )
+                yield Vrf(name, declared.vni, declared.vlan, loopback, relay, six, path)
 
     def _relay(self, path: str, declared: DeclaredVrf, svis: Sequence[Svi]) -> Relay | None:
         if (relay := declared.dhcp_relay) is None:
             return None
-        where, known = at(path, "dhcp-relay"), {svi.network: svi for svi in svis}
+        where, known = at(path, "dhcp-relay"), {svi.network: svi for svi in svis if svi.ipv4}
         for number, name in enumerate(relay.networks):
             if name not in known:
-                wanted = f"a network that the VRF has ({', '.join(known) or 'it has none'})"
+                wanted = (
+                    f"a network of the VRF that has an IPv4 gateway ({', '.join(known) or 'it has none'})"
+                )
                 raise InvalidValue(at(at(where, "networks"), number), name, wanted)
         chosen = [known[name] for name in relay.networks or known]
         if not chosen:
-            raise InvalidValue(where, list(relay.servers), "no relay in a VRF that has no network")
+            wanted = "no relay in a VRF that has no network with an IPv4 gateway"
+            raise InvalidValue(where, list(relay.servers), wanted)
         if declared.vni and not declared.vlan:
             wanted = (
                 "the VLAN of the VNI, through whose interface the relay reaches servers behind other leaves"
             )
             raise InvalidValue(at(path, "vlan"), None, wanted)
-        if declared.vni and not declared.loopback and any(svi.shared for svi in chosen):
+        if declared.vni and not declared.loopback and any(svi.ipv4 and svi.ipv4.shared for svi in chosen):
             wanted = "addresses of the leaves in the VRF, as they share those beside the gateway"
             raise InvalidValue(at(path, "loopback"), None, wanted)
         return Relay(relay.servers, tuple(svi.name for svi in chosen), where)
@@ -175,7 +208,10 @@ class _Plan:
         maps = {name: tuple(_rules(self.intent, name)) for name in used}
         lists = dict.fromkeys(rule.prefixes for rules in maps.values() for rule in rules if rule.prefixes)
         prefixes = {
-            name: tuple(Prefix(each.prefix, each.least, each.most) for each in self.intent.prefix_lists[name])
+            name: tuple(
+                Prefix(str(ipaddress.ip_network(each.prefix)), each.least, each.most)
+                for each in self.intent.prefix_lists[name]
+            )
             for name in lists
         }
         return self.of(leaf)._replace(peers=peers, prefix_lists=prefixes, route_maps=maps)
@@ -201,7 +237,9 @@ class _Plan:
         if peer.port:
             if peer.address is None:
                 raise InvalidValue(at(path, "address"), None, f"the address of {leaf.name} on {peer.port}")
-            return f"{peer.port}.{peer.vlan}" if peer.vlan else peer.port, peer.address
+            _routed(at(path, "address"), peer.address)
+            own = str(ipaddress.ip_interface(peer.address))
+            return f"{peer.port}.{peer.vlan}" if peer.vlan else peer.port, own
         for key, value in (("vlan", peer.vlan), ("address", peer.address)):
             if value:
                 wanted = f"no {key} beside network, which has its own"
@@ -211,10 +249,13 @@ class _Plan:
             known = ", ".join(name for name, its in self.vrf_of.items() if its == vrf) or "it has none"
             raise InvalidValue(where, peer.network, f"a network of VRF {vrf} ({known})")
         svi = self._svi(peer.network or "", leaf)
-        if svi.shared:
+        kind = version(peer.router) if peer.router else 4 if svi.ipv4 else 6
+        if (subnet := svi.ipv6 if kind == 6 else svi.ipv4) is None:
+            raise InvalidValue(where, peer.network, f"a network with an IPv{kind} gateway, as router is")
+        if subnet.shared:
             wanted = "a network where each leaf has an address of its own (gateway.leaves.first)"
             raise InvalidValue(where, peer.network, wanted)
-        return svi.name, svi.own
+        return svi.name, subnet.own
 
 
 def _rules(intent: Intent, name: str) -> Iterator[Rule]:
@@ -224,54 +265,85 @@ def _rules(intent: Intent, name: str) -> Iterator[Rule]:
 
 def _router(path: str, peer: DeclaredPeer, address: str) -> str:
     """The router's address: the one that is declared, or the other one of a link with two addresses."""
-    mine = ipaddress.IPv4Interface(address)
-    hosts = [*mine.network.hosts()] if mine.network.prefixlen >= 30 else None
+    mine = ipaddress.ip_interface(address)
+    is_link = mine.network.prefixlen >= (30 if mine.version == 4 else 127)
+    hosts = [host for host in mine.network if _is_host(host, mine.network)] if is_link else []
     if hosts and mine.ip not in hosts:
         raise InvalidValue(at(path, "address"), address, f"{hosts[0]} or {hosts[1]} of {mine.network}")
     if peer.router is None:
         if not hosts:
             raise InvalidValue(at(path, "router"), None, f"the router's address in {mine.network}")
         return str(next(host for host in hosts if host != mine.ip))
-    far = ipaddress.IPv4Address(peer.router)
+    far = ipaddress.ip_address(peer.router)
     if far not in mine.network or far == mine.ip:
         raise InvalidValue(at(path, "router"), peer.router, f"another address of {mine.network}")
-    return peer.router
+    return str(far)
 
 
-def _own(gateway: Gateway, path: str, number: int) -> tuple[bool, str]:
+def _ipv4(gateway: Gateway, path: str, subnets: Sequence[str], number: int) -> Subnet:
+    """The IPv4 part of a gateway, in one of the network's ``subnets``, if it has any."""
+    if gateway.address is None:
+        wanted = "the address that leaves are beside" if gateway.leaves else "an address here, or ipv6"
+        raise InvalidValue(at(path, "address"), None, wanted)
+    if gateway.leaves is None:
+        raise InvalidValue(at(path, "leaves"), None, "the leaves' own addresses beside the gateway's")
+    known = [ipaddress.IPv4Network(subnet, strict=False) for subnet in subnets]
+    if known and ipaddress.IPv4Interface(gateway.address).network not in known:
+        wanted = f"an address in one of the network's subnets ({', '.join(map(str, known))}), with its length"
+        raise InvalidValue(at(path, "address"), gateway.address, wanted)
+    return _subnet(gateway.address, gateway.leaves, path, number)
+
+
+def _subnet(address: str, leaves: OwnAddresses | OwnAddresses6, path: str, number: int) -> Subnet:
+    """The subnet of a gateway, on leaf ``number``.
+
+    Raises InvalidValue unless both addresses are different hosts of it.
+    """
+    here, where = ipaddress.ip_interface(address), at(path, "address")
+    shared, own = _own(leaves, path, number)
+    if not _is_host(here.ip, here.network):
+        raise InvalidValue(where, address, f"an address of a host in {here.network}")
+    mine = ipaddress.ip_address(own)
+    if not _is_host(mine, here.network):
+        wanted = f"addresses of {here.network} for all leaves; {own} is none"
+        raise InvalidValue(at(path, "leaves"), leaves.first or own, wanted)
+    if mine == here.ip:
+        wanted = "addresses beside the gateway's, which a leaf would get"
+        raise InvalidValue(at(path, "leaves"), leaves.first or own, wanted)
+    return Subnet(str(here), f"{own}/{here.network.prefixlen}", shared, path)
+
+
+def _routed(path: str, address: str) -> None:
+    """Raise InvalidValue for an IPv6 address that is not routed, as the one that VRR has from its MAC."""
+    ip = ipaddress.ip_interface(address).ip
+    if ip.version == 6 and (ip.is_link_local or ip.is_multicast or ip.is_loopback or ip.is_unspecified):
+        wanted = "a global or unique local address; the link-local ones are the switch's own"
+        raise InvalidValue(path, address, wanted)
+
+
+def _own(leaves: OwnAddresses | OwnAddresses6, path: str, number: int) -> tuple[bool, str]:
     """Whether the leaves share their address beside the gateway, and that of leaf ``number``."""
-    where, first, shared = at(path, "leaves"), gateway.leaves.first, gateway.leaves.all
+    where, first, shared = at(path, "leaves"), leaves.first, leaves.all
     if bool(first) == bool(shared):
         raise InvalidValue(where, first, "either first or all")
-    return (True, shared) if shared else (False, _counted(where, first or "", number))
+    return (
+        (True, str(ipaddress.ip_address(shared))) if shared else (False, _counted(where, first or "", number))
+    )
 
 
 def _counted(path: str, first: str, number: int) -> str:
     try:
-        return str(ipaddress.IPv4Address(first) + number)
+        return str(ipaddress.ip_address(first) + number)
     except ipaddress.AddressValueError:
         raise InvalidValue(path, first, f"an address with {number} more above it") from None
 
 
-def _inside(gateway: Gateway, path: str, subnets: Sequence[str], own: str) -> None:
-    """Raise InvalidValue unless both addresses are hosts of one subnet, which the network has, if any."""
-    here = ipaddress.IPv4Interface(gateway.address)
-    where = at(path, "address")
-    known = [ipaddress.IPv4Network(subnet, strict=False) for subnet in subnets]
-    if known and here.network not in known:
-        wanted = f"an address in one of the network's subnets ({', '.join(map(str, known))}), with its length"
-        raise InvalidValue(where, gateway.address, wanted)
-    if not _is_host(here.ip, here.network):
-        raise InvalidValue(where, gateway.address, f"an address of a host in {here.network}")
-    mine = ipaddress.IPv4Address(own)
-    if not _is_host(mine, here.network):
-        wanted = f"addresses of {here.network} for all leaves; {own} is none"
-        raise InvalidValue(at(path, "leaves"), gateway.leaves.first or own, wanted)
-    if mine == here.ip:
-        wanted = "addresses beside the gateway's, which a leaf would get"
-        raise InvalidValue(at(path, "leaves"), gateway.leaves.first or own, wanted)
-
-
-def _is_host(address: ipaddress.IPv4Address, network: ipaddress.IPv4Network) -> bool:
-    edges = (network.network_address, network.broadcast_address) if network.prefixlen < 31 else ()
-    return address in network and address not in edges
+def _is_host(address: _Address, network: _Network) -> bool:
+    """Whether a host may have an address: the first of an IPv6 subnet is that of its routers (RFC 4291)."""
+    if address not in network:
+        return False
+    if network.prefixlen >= network.max_prefixlen - 1:
+        return True
+    return address != network.network_address and not (
+        network.version == 4 and address == network.broadcast_address
+    )

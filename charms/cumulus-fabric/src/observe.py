@@ -10,7 +10,7 @@ from converge import Finding, Severity
 from rest.client import Nvue
 from rest.connection import LOOK_S, SwitchError
 from rest.fleet import Fleet
-from tree import Tree, get_path, nodes
+from tree import OF_IP, Tree, get_path, nodes
 from tree.record import UNKNOWN, Box
 from tree.routing.others import has_vrfs
 from tree.seen import by_port
@@ -199,6 +199,6 @@ def _state(switch: Nvue, applied: Tree, *, counted: bool) -> Tree:
 def _of_gateways(applied: Tree) -> Iterator[str]:
     """The parts of interfaces to read where some have gateways: addresses, as the release calls them."""
     svis = [node for _, node in nodes(applied, "interface") if node.get("type") == "svi"]
-    for key in ("ip", "ipv4"):
+    for key in OF_IP:
         if any(key in node for node in svis):
             yield from (f"{key}/address", f"{key}/vrr")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from converge.shape import ListOf, MappingOf, OneOf, Union
+from converge.shape import Boolean, ListOf, MappingOf, OneOf, Union
 
 from intent import values
 from intent.declared.shapes import Short, record
@@ -19,7 +19,31 @@ class OwnAddresses:
     all: Annotated[str | None, values.ADDRESS] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class OwnAddresses6:
+    """The leaves' own IPv6 addresses in a subnet, likewise."""
+
+    first: Annotated[str | None, values.ADDRESS6] = None
+    all: Annotated[str | None, values.ADDRESS6] = None
+
+
 _OWN = Union[OwnAddresses]({str: Short("first", values.ADDRESS, OwnAddresses), dict: record(OwnAddresses)})
+_OWN6 = Union[OwnAddresses6](
+    {str: Short("first", values.ADDRESS6, OwnAddresses6), dict: record(OwnAddresses6)}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gateway6:
+    """The IPv6 gateway of a network, beside that of IPv4 or alone.
+
+    ``address`` and ``leaves`` are as those of IPv4. With ``router-advertisements``, every leaf tells the
+    hosts about itself and the prefix; without, others decide whether it does.
+    """
+
+    address: Annotated[str, values.GATEWAY6]
+    leaves: Annotated[OwnAddresses6, _OWN6]
+    router_advertisements: Annotated[bool | None, Boolean()] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +52,14 @@ class Gateway:
 
     ``address`` is the gateway's, with the length of its prefix. ``leaves`` are the leaves' own addresses
     beside it: one address is that of the leaf with number 0 and counts up; ``{all: …}`` is the same on each.
-    ``mac`` is the gateway's MAC address; without, it is the one that the switches have for VRR.
+    A gateway has both, or only ``ipv6``. ``mac`` is the gateway's MAC address, also for IPv6; without, it is
+    the one that the switches have for VRR.
     """
 
-    address: Annotated[str, values.GATEWAY]
-    leaves: Annotated[OwnAddresses, _OWN]
+    address: Annotated[str | None, values.GATEWAY] = None
+    leaves: Annotated[OwnAddresses | None, _OWN] = None
     mac: Annotated[str | None, values.MAC] = None
+    ipv6: Annotated[Gateway6 | None, record(Gateway6)] = None
 
 
 _SERVERS = ListOf(values.ADDRESS, "IPv4 addresses", least=1)
@@ -41,7 +67,10 @@ _SERVERS = ListOf(values.ADDRESS, "IPv4 addresses", least=1)
 
 @dataclass(frozen=True, kw_only=True)
 class DhcpRelay:
-    """The DHCP servers of a VRF. ``networks`` are those whose hosts ask them; all with a gateway if empty."""
+    """The DHCP servers of a VRF.
+
+    ``networks`` are those whose hosts ask them; all that have an IPv4 gateway if empty.
+    """
 
     servers: Annotated[tuple[str, ...], _SERVERS]
     networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
@@ -57,7 +86,8 @@ class DeclaredPeer:
     ``switch`` is that leaf. It reaches the router through a ``port`` of its own, where ``address`` is the
     leaf's with the length of its prefix and ``vlan`` makes it a subinterface; or through a ``network``, from
     its own address there. ``router`` is the router's address; without, the other one of a /30 or /31. ``asn``
-    is the router's. ``inbound`` and ``outbound`` are route maps; without, all routes pass.
+    is the router's. The session has the routes of the family that its addresses are of. ``inbound`` and
+    ``outbound`` are route maps; without, all routes pass.
     """
 
     switch: Annotated[str, values.SWITCH]
@@ -65,8 +95,8 @@ class DeclaredPeer:
     port: Annotated[str | None, values.PORT] = None
     vlan: Annotated[int | None, values.VLAN] = None
     network: Annotated[str | None, values.NAME] = None
-    address: Annotated[str | None, values.GATEWAY] = None
-    router: Annotated[str | None, values.ADDRESS] = None
+    address: Annotated[str | None, values.ON_PORT] = None
+    router: Annotated[str | None, values.IP] = None
     inbound: Annotated[str | None, values.POLICY] = None
     outbound: Annotated[str | None, values.POLICY] = None
     description: Annotated[str, values.LINE] = ""
@@ -97,15 +127,18 @@ VRFS = MappingOf(values.VRF, record(DeclaredVrf), "VRFs")
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredPrefix:
-    """The prefixes in a subnet: itself, or with ``least`` and ``most`` those of these lengths in it."""
+    """The prefixes in a subnet: itself, or with ``least`` and ``most`` those of these lengths in it.
 
-    prefix: Annotated[str, values.SUBNET]
+    A list has prefixes of IPv4 or of IPv6.
+    """
+
+    prefix: Annotated[str, values.PREFIX]
     least: Annotated[int | None, values.PREFIX_LENGTH] = None
     most: Annotated[int | None, values.PREFIX_LENGTH] = None
 
 
 _PREFIX = Union[DeclaredPrefix](
-    {str: Short("prefix", values.SUBNET, DeclaredPrefix), dict: record(DeclaredPrefix)}
+    {str: Short("prefix", values.PREFIX, DeclaredPrefix), dict: record(DeclaredPrefix)}
 )
 PREFIX_LISTS = MappingOf(values.POLICY, ListOf(_PREFIX, "prefixes", least=1), "prefix lists")
 

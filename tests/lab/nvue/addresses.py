@@ -8,16 +8,17 @@ from lab.nvue.trees import Tree
 
 
 def addresses(interface: Tree) -> Iterator[str]:
-    """The IPv4 addresses of an interface, in either spelling of the tree."""
-    for key in ("ip", "ipv4"):
+    """The addresses of an interface, in either spelling of the tree."""
+    for key in ("ip", "ipv4", "ipv6"):
         yield from (each for each in interface.get(key, {}).get("address", {}) if each != "dhcp")
 
 
 def port_of(interfaces: Tree, session: str) -> str:
     """The interface of a session: the one that it is named by, or whose subnet has the address."""
-    if session in interfaces or not session[:1].isdigit():
+    try:
+        far = ipaddress.ip_address(session)
+    except ValueError:
         return session
-    far = ipaddress.ip_address(session)
     for name, interface in interfaces.items():
         if any(far in ipaddress.ip_interface(each).network for each in addresses(interface)):
             return name

@@ -149,7 +149,7 @@ COMMON: Paths = {
         f"{_BGP}/{session}/address-family/{family}/policy/{way}/route-map": NAME
         for session in ("peer-group/{group}", "neighbor/{neighbor}")
         for way in ("inbound", "outbound")
-        for family in ("ipv4-unicast", "l2vpn-evpn")
+        for family in _FAMILIES
     },
     "router/policy/route-map/{name}/rule/{rule}/action/deny": None,
     "router/policy/route-map/{name}/rule/{rule}/action/permit": None,
@@ -160,7 +160,7 @@ COMMON: Paths = {
     "router/policy/prefix-list/{name}/type": one_of("ipv4", "ipv6"),
     "router/policy/prefix-list/{name}/rule/{rule}/action": one_of("permit", "deny"),
     **{
-        f"router/policy/prefix-list/{{name}}/rule/{{rule}}/match/{{prefix}}/{end}-prefix-len": integer(0, 32)
+        f"router/policy/prefix-list/{{name}}/rule/{{rule}}/match/{{prefix}}/{end}-prefix-len": integer(0, 128)
         for end in ("min", "max")
     },
     "service/dhcp-relay/{vrf}/gateway-interface/{interface}/address": IPV4,
@@ -182,7 +182,7 @@ _SWITCHES = [
         for family in _FAMILIES[:2]
         for source in ("connected", "static")
     ),
-    f"{_BGP}/address-family/ipv4-unicast/route-export/to-evpn",
+    *(f"{_BGP}/address-family/{family}/route-export/to-evpn" for family in _FAMILIES[:2]),
     *(f"{_BGP}/peer-group/{{group}}/address-family/{family}" for family in _FAMILIES),
     *(f"{_BGP}/neighbor/{{neighbor}}/address-family/{family}" for family in _FAMILIES),
     "interface/{interface}/evpn/multihoming/segment",
@@ -223,6 +223,7 @@ OLD: Paths = {
     "interface/{interface}/ip/vrr/mac-id": _VRR_ID,
     "interface/{interface}/ip/vrr/state/up": None,
     "interface/{interface}/ip/vrr/state/down": None,
+    "interface/{interface}/ip/neighbor-discovery/router-advertisement/enable": ON_OFF,
     "system/timezone": ZONE,
     "service/ntp/{vrf}/server/{server}": None,
     "service/dns/{vrf}/server/{server}": None,
@@ -234,12 +235,21 @@ NEW: Paths = {
     **dict.fromkeys(_WORDS, STATE),
     "interface/{interface}/ipv4/address/{prefix4}": None,
     "interface/{interface}/ipv4/dhcp-client/state": STATE,
-    "interface/{interface}/ipv4/vrr/state": STATE,
     "interface/{interface}/ipv4/vrr/address/{prefix4}": None,
-    "interface/{interface}/ipv4/vrr/vrr-state/up": None,
-    "interface/{interface}/ipv4/vrr/vrr-state/down": None,
-    "interface/{interface}/ipv4/vrr/mac-address": _VRR_MAC,
-    "interface/{interface}/ipv4/vrr/mac-id": _VRR_ID,
+    "interface/{interface}/ipv6/address/{prefix6}": None,
+    "interface/{interface}/ipv6/vrr/address/{prefix6}": None,
+    "interface/{interface}/ipv6/neighbor-discovery/router-advertisement/state": STATE,
+    **{
+        f"interface/{{interface}}/{version}/vrr/{key}": check
+        for version in ("ipv4", "ipv6")
+        for key, check in (
+            ("state", STATE),
+            ("vrr-state/up", None),
+            ("vrr-state/down", None),
+            ("mac-address", _VRR_MAC),
+            ("mac-id", _VRR_ID),
+        )
+    },
     "interface/{interface}/vrf": NAME,
     "system/date-time/timezone": ZONE,
     "system/ntp/vrf": VRF,

@@ -4,6 +4,7 @@
 The rules are those of the user guide ("Inter-subnet Routing", "VRR", "DHCP Relays", "VRFs").
 """
 
+import ipaddress
 from collections.abc import Callable, Collection, Iterator
 
 from lab.nvue.addresses import addresses
@@ -21,8 +22,16 @@ def vrf_of(interface: Tree) -> str:
     return str(interface.get("vrf", interface.get("ip", {}).get("vrf", "default")))
 
 
-def _vrr(interface: Tree) -> Tree:
-    return {**interface.get("ip", {}).get("vrr", {}), **interface.get("ipv4", {}).get("vrr", {})}
+OF_IP = ("ip", "ipv4", "ipv6")
+"""The keys of an interface for IP, in either spelling of the tree."""
+
+LINK_LOCAL = bytes.fromhex("fe80") + bytes(6)
+FABRIC_MAC = "00:00:5e:00:01:01"
+"""The MAC address for VRR of a switch that has none configured (user guide, "VRR")."""
+
+
+def _vrr(interface: Tree, key: str) -> Tree:
+    return interface.get(key, {}).get("vrr", {})
 
 
 def contradictions(tree: Tree) -> Iterator[Wrong]:
@@ -37,8 +46,8 @@ def contradictions(tree: Tree) -> Iterator[Wrong]:
 
 def _interfaces(interfaces: Tree) -> Iterator[Wrong]:
     for name, interface in interfaces.items():
-        where, vrr = f"interface.{name}", _vrr(interface)
-        if vrr and interface.get("type") != "svi":
+        where = f"interface.{name}"
+        if any(_vrr(interface, key) for key in OF_IP) and interface.get("type") != "svi":
             yield "VRR needs a VLAN interface", f"{where}.vrr"
         if interface.get("type") == "sub" and not interface.get("base-interface"):
             yield f"{name} has no base-interface", where
@@ -59,6 +68,13 @@ def _vnis(vrfs: Tree, vlans: Collection[str]) -> Iterator[Wrong]:
 def _policies(tree: Tree) -> Iterator[Wrong]:
     policy = tree.get("router", {}).get("policy", {})
     maps, lists = policy.get("route-map", {}), policy.get("prefix-list", {})
+    for name, each in lists.items():
+        kind = each.get("type", "ipv4")
+        for number, rule in each.get("rule", {}).items():
+            for prefix in rule.get("match", {}):
+                if f"ipv{ipaddress.ip_interface(prefix).version}" != kind:
+                    where = f"router.policy.prefix-list.{name}.rule.{number}"
+                    yield f"{prefix} is not a prefix of a list of type {kind}", where
     for name, each in maps.items():
         for number, rule in each.get("rule", {}).items():
             needed = rule.get("match", {}).get("ip-prefix-list", "")
@@ -66,7 +82,8 @@ def _policies(tree: Tree) -> Iterator[Wrong]:
                 yield f"prefix-list {needed} does not exist", f"router.policy.route-map.{name}.rule.{number}"
     for vrf, content in tree.get("vrf", {}).items():
         for peer, session in content.get("router", {}).get("bgp", {}).get("neighbor", {}).items():
-            ways = session.get("address-family", {}).get("ipv4-unicast", {}).get("policy", {}).values()
+            families = session.get("address-family", {}).values()
+            ways = [way for family in families for way in family.get("policy", {}).values()]
             for name in (way.get("route-map") for way in ways):
                 if name not in (None, *maps):
                     yield f"route-map {name} does not exist", f"vrf.{vrf}.router.bgp.neighbor.{peer}"
@@ -91,11 +108,30 @@ def svis(tree: Tree, on: Callable[[Tree], bool]) -> Iterator[tuple[str, Tree]]:
     for name, interface in tree.get("interface", {}).items():
         if interface.get("type") != "svi":
             continue
-        vrr, key = _vrr(interface), "ipv4" if "ipv4" in interface else "ip"
-        shown: Tree = {"address": {each: {} for each in addresses(interface)}}
-        if vrr and on(vrr) and on(tree.get("router", {}).get("vrr")):
-            shown["vrr"] = {"address": dict(vrr.get("address", {})), "state": {"up": {}}}
-        yield name, {key: shown}
+        parts = [key for key in OF_IP if key in interface] or ["ip"]
+        yield name, {key: _shown(interface, key, on, on(tree.get("router", {}).get("vrr"))) for key in parts}
+
+
+def _shown(interface: Tree, key: str, on: Callable[[Tree], bool], vrr_is_on: bool) -> Tree:
+    """The addresses of a VLAN interface; with IPv6, VRR also has the link-local one of its MAC address.
+
+    The command reference shows it ("nv show interface vlan10 ip vrr address").
+    """
+    shown: Tree = {"address": {each: {} for each in addresses({key: interface.get(key, {})})}}
+    vrr = _vrr(interface, key)
+    if vrr_is_on and vrr and on(vrr):
+        virtual = dict(vrr.get("address", {}))
+        if any(":" in each for each in virtual):
+            virtual[_link_local(str(vrr.get("mac-address", FABRIC_MAC)))] = {}
+        shown["vrr"] = {"address": virtual, "state": {"up": {}}}
+    return shown
+
+
+def _link_local(mac: str) -> str:
+    """The link-local address that follows from a MAC address (RFC 4291, appendix A)."""
+    octets = bytes.fromhex((FABRIC_MAC if mac == "auto" else mac).replace(":", ""))
+    identifier = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
+    return f"{ipaddress.IPv6Address(LINK_LOCAL + identifier)}/64"
 
 
 def vrfs(tree: Tree, on: Callable[[Tree], bool], up: Callable[[str, str], bool]) -> Tree:

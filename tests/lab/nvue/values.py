@@ -82,6 +82,8 @@ STATE = one_of("enabled", "disabled")
 MAC = text(r"(?i)([0-9a-f]{2}:){5}[0-9a-f]{2}", "mac", "44:38:39:BE:EF:01")
 IPV4 = parsed(ipaddress.IPv4Address, "ipv4", "10.10.10.1")
 PREFIX4 = parsed(ipaddress.IPv4Interface, "ipv4-prefix", "10.10.10.1/32")
+IPV6 = parsed(ipaddress.IPv6Address, "ipv6", "2001:db8::1")
+PREFIX6 = parsed(ipaddress.IPv6Interface, "ipv6-prefix", "2001:db8:10::1/64")
 PREFIX = parsed(ipaddress.ip_interface, "ip-prefix", "10.10.10.1/32", "fd00::1/128")
 SOURCE = either(one_of("ANY"), PREFIX)
 ASN = integer(1, 4294967295)
@@ -111,12 +113,13 @@ KEYS: dict[str, Check] = {
     "{vnis}": text(r"[1-9][0-9]{0,7}|auto", "vni", "10", "auto"),
     "{vrf}": NAME,
     "{group}": NAME,
-    "{neighbor}": either(NAME, IPV4),
+    "{neighbor}": either(NAME, IPV4, IPV6),
     "{family}": one_of("ipv4", "ipv6"),
     "{protocol}": one_of("bgp", "connected", "static"),
     "{address}": either(IPV4, text(r"[a-z][a-z0-9-]*", "host", "peerlink")),
     "{prefix}": PREFIX,
     "{prefix4}": PREFIX4,
+    "{prefix6}": PREFIX6,
     "{address4}": IPV4,
     "{server}": text(r"\S{1,253}", "host", "0.pool.ntp.org"),
     "{mode}": text(r"([1248]x([0-9]+G)?|disabled|loopback)", "breakout-mode", "4x"),

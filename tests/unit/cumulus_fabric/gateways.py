@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guide's fabric with gateways, two VRFs, DHCP relay, and peers outside on its border leaves."""
 
+from copy import deepcopy
 from typing import Any
 
 ROUTED: dict[str, Any] = {
@@ -68,3 +69,66 @@ OUTSIDE = {
     ("Leaf1-1", "10.9.0.6"): 64902,
 }
 """The routers outside, by leaf and their address, and their AS numbers."""
+
+
+def _with_ipv6() -> dict[str, Any]:
+    """ROUTED with IPv6 beside IPv4, or alone on ``overlay``, and sessions of IPv6 on the border leaves."""
+    made = deepcopy(ROUTED)
+    made["networks.public.gateway"]["ipv6"] = {
+        "address": "2001:db8:9::1/64",
+        "leaves": {"all": "2001:db8:9::fe"},
+    }
+    made["networks.internal.gateway"]["ipv6"] = {
+        "address": "2001:DB8:10::1/64",
+        "leaves": "2001:db8:10::2",
+        "router-advertisements": True,
+    }
+    made["networks.overlay.gateway"] = {
+        "ipv6": {
+            "address": "2001:db8:40::1/64",
+            "leaves": "2001:db8:40::2",
+            "router-advertisements": False,
+        }
+    }
+    made["prefix-lists"] |= {
+        "defaults6": ["::/0"],
+        "tenants6": [{"prefix": "2001:DB8::/32", "least": 48, "most": 64}],
+    }
+    made["route-maps"] |= {
+        "from-wan6": [{"action": "permit", "prefixes": "defaults6", "local-preference": 200}],
+        "to-wan6": [{"action": "permit", "prefixes": "tenants6"}],
+    }
+    made["vrfs"]["red"]["peers"] |= {
+        "wan1-6": {
+            "switch": "Leaf0-1",
+            "asn": 64900,
+            "port": "swp26",
+            "address": "2001:db8:f::/127",
+            "inbound": "from-wan6",
+            "outbound": "to-wan6",
+        },
+        "firewall6": {
+            "switch": "Leaf0-2",
+            "asn": 64901,
+            "network": "internal",
+            "router": "2001:DB8:10::99",
+        },
+    }
+    made["vrfs"]["default"]["peers"]["isp6"] = {
+        "switch": "Leaf1-1",
+        "asn": 64902,
+        "port": "swp26",
+        "address": "fd00:f::5/64",
+        "router": "fd00:f::6",
+    }
+    return made
+
+
+WITH_IPV6 = _with_ipv6()
+"""Changes of the example ``rdg``."""
+
+OUTSIDE6 = OUTSIDE | {
+    ("Leaf0-1", "2001:db8:f::1"): 64900,
+    ("Leaf0-2", "2001:db8:10::99"): 64901,
+    ("Leaf1-1", "fd00:f::6"): 64902,
+}

@@ -65,7 +65,8 @@ def _complete(tree: Tree, key: str, on: str) -> None:
             node.setdefault(key, on)
     for bgp in _nodes(tree, ["vrf", "*", "router", "bgp"]):
         for name, neighbor in bgp.get("neighbor", {}).items():
-            neighbor.setdefault("type", "numbered" if name[:1].isdigit() else "unnumbered")
+            has_address = name[:1].isdigit() or ":" in name
+            neighbor.setdefault("type", "numbered" if has_address else "unnumbered")
     if tree.get("evpn", {}).get(key) == on:
         for bgp in _nodes(tree, ["vrf", "default", "router", "bgp"]):
             bgp.setdefault("address-family", {}).setdefault("l2vpn-evpn", {}).setdefault(key, on)

@@ -9,7 +9,7 @@ from intent.model import Dialect
 from lab.nvue import Rules, Tree
 from tree import render
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.gateways import ROUTED
+from unit.cumulus_fabric.gateways import ROUTED, WITH_IPV6
 
 BGP = "vrf|red|router|bgp|neighbor"
 WRONG: list[tuple[str, Any, str]] = [
@@ -31,8 +31,8 @@ GROUPED: list[tuple[str, Any, str]] = [
 ]
 
 
-def tree(dialect: Dialect) -> Tree:
-    whole = fabric(change=ROUTED)
+def tree(dialect: Dialect, change: dict[str, Any] = ROUTED) -> Tree:
+    whole = fabric(change=change)
     leaf = whole.switch("Leaf0-1")
     assert leaf is not None
     return deepcopy(render.tree(whole, leaf, dialect))
@@ -62,3 +62,31 @@ def test_settings_that_do_not_go_together_are_found(path: str, value: Any, sente
 def test_a_group_of_dhcp_servers_is_complete(path: str, value: Any, sentence: str, dialect: Dialect) -> None:
     found = said(tree(dialect), f"service|dhcp-relay|red|{path}", value, RELEASES[dialect])
     assert any(sentence in each for each in found)
+
+
+IPV6: list[tuple[str, Any, str]] = [
+    ("interface|vlan40|type", "swp", "VRR needs a VLAN interface"),
+    (
+        "router|policy|prefix-list|tenants6|type",
+        "ipv4",
+        "2001:db8::/32 is not a prefix of a list of type ipv4",
+    ),
+    (
+        f"{BGP}|2001:db8:f::1|address-family|ipv6-unicast|policy|outbound|route-map",
+        "x",
+        "route-map x does not exist",
+    ),
+]
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize(("path", "value", "sentence"), IPV6)
+def test_ipv6_that_does_not_go_together_is_found(
+    path: str, value: Any, sentence: str, dialect: Dialect
+) -> None:
+    assert sentence in said(tree(dialect, WITH_IPV6), path, value, RELEASES[dialect])
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_the_intents_ipv6_contradicts_itself_nowhere(dialect: Dialect) -> None:
+    assert Rules(RELEASES[dialect]).contradictions(tree(dialect, WITH_IPV6)) == []

@@ -7,11 +7,12 @@ All leaves have the same gateways and VRFs: what holds for the first one holds f
 import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 from converge import Finding, Severity
 from intent import ports
 from intent.model import Fabric, Role
-from intent.routing import DEFAULT_VRF, NO_ROUTING, Routing
+from intent.routing import DEFAULT_VRF, NO_ROUTING, Peer, Routing, version
 
 from audit.running import VRF_VLANS
 
@@ -53,15 +54,19 @@ def _may_be_picked(vlan: int) -> bool:
 def gateways(fabric: Fabric) -> Iterator[Finding]:
     """Gateways that overlap in a VRF, and those of several racks between which no VNI routes."""
     routing = _routing(fabric)
-    seen: dict[str, list[tuple[ipaddress.IPv4Network, str]]] = defaultdict(list)
+    seen: dict[tuple[str, int], list[tuple[Any, str]]] = defaultdict(list)
     for svi in routing.svis:
-        subnet = ipaddress.IPv4Interface(svi.address).network
-        for other, network in seen[svi.vrf]:
-            if subnet.overlaps(other):
-                what = f"{subnet} of network {svi.network} overlaps {other} of network {network} "
-                what += f"in VRF {svi.vrf}"
-                yield Finding(Severity.BLOCKED, svi.path, what, "give one another subnet, or another VRF")
-        seen[svi.vrf].append((subnet, svi.network))
+        for each in svi.subnets:
+            subnet = ipaddress.ip_interface(each.address).network
+            before = seen[svi.vrf, subnet.version]
+            for other, network in before:
+                if subnet.overlaps(other):
+                    what = f"{subnet} of network {svi.network} overlaps {other} of network {network} "
+                    what += f"in VRF {svi.vrf}"
+                    yield Finding(
+                        Severity.BLOCKED, each.path, what, "give one another subnet, or another VRF"
+                    )
+            before.append((subnet, svi.network))
     symmetric = {vrf.name for vrf in routing.vrfs if vrf.vni}
     alone = [svi for svi in routing.svis if svi.vrf not in symmetric]
     if alone and len(fabric.racks) > 1:
@@ -88,3 +93,17 @@ def peers(fabric: Fabric) -> Iterator[Finding]:
                 yield Finding(
                     Severity.WARNING, peer.path, what, "name a route map, if only some routes are meant"
                 )
+            yield from _of_other_version(peer, leaf.routing)
+
+
+def _of_other_version(peer: Peer, routing: Routing) -> Iterator[Finding]:
+    """Policies of a session that let routes of the other version of IP pass, and none of its own."""
+    for way, name in (("inbound", peer.inbound), ("outbound", peer.outbound)):
+        passing = [rule.prefixes for rule in routing.route_maps.get(name, ()) if rule.action == "permit"]
+        if not passing or not all(passing):
+            continue
+        versions = {version(routing.prefix_lists[prefixes][0].prefix) for prefixes in passing}
+        if peer.version not in versions:
+            what = f"route map {name} has no prefixes of IPv{peer.version}: no route of the session passes"
+            remedy = f"name a prefix list of IPv{peer.version} in it, or another route map"
+            yield Finding(Severity.WARNING, f"{peer.path}.{way}", what, remedy)

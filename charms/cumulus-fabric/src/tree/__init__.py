@@ -17,6 +17,9 @@ DEFAULT_MTU = 9216
 ON = ("on", "enabled")
 """The values of both dialects by which something is on."""
 
+OF_IP = ("ip", "ipv4", "ipv6")
+"""The keys of an interface for IP: up to 5.14 one for both versions, from 5.15 on one for each."""
+
 MAX_NODES = 300_000
 """Nodes of a configuration with its ranges written out; 64 ports with all 4,094 VLANs each have 262,000.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from converge import Disruption
 
-from tree import Path, Tree, covers, get_path, leaves, overlaps
+from tree import OF_IP, Path, Tree, covers, get_path, leaves, overlaps
 
 COSTS_NOTHING = ("system/hostname", "interface/*/description", "evpn/multihoming/startup-delay")
 """Settings that touch no link and no session: LLDP and the prompt show them, or the next boot."""
@@ -20,7 +20,7 @@ CUTS_NETWORK = (
     "vrf/*/router/bgp/neighbor/*",
     "vrf/*/evpn/*",
     "interface/*/vrf",
-    *(f"interface/*/{key}/{part}" for key in ("ip", "ipv4") for part in ("vrf", "vrr")),
+    *(f"interface/*/{key}/{part}" for key in OF_IP for part in ("vrf", "vrr")),
     "nve/vxlan/source/address",
     "bridge/domain/br_default/vlan/*",
     "interface/*/bridge/domain/br_default/*",

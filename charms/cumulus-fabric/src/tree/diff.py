@@ -4,7 +4,7 @@
 import re
 from typing import cast
 
-from tree import ON, Path, Tree, as_tree, get_tree, matches, merged, nested
+from tree import OF_IP, ON, Path, Tree, as_tree, get_tree, matches, merged, nested
 
 BRIDGED: Path = ("bridge", "domain", "br_default")
 """Below an interface, what it has of the fabric's bridge."""
@@ -36,11 +36,9 @@ IMPLIED: dict[str, tuple[object, ...]] = {
     "vrf/*/evpn/prefix-routes-only": ("off", "disabled"),
     "vrf/*/table": ("auto",),
     "interface/*/base-interface": ("br_default",),
-    **{
-        f"interface/*/{key}/vrr/mac-{part}": ("auto", "none")
-        for key in ("ip", "ipv4")
-        for part in ("address", "id")
-    },
+    **{f"interface/*/{key}/vrr/mac-{part}": ("auto", "none") for key in OF_IP for part in ("address", "id")},
+    "interface/*/ip/neighbor-discovery/router-advertisement/enable": ("off",),
+    "interface/*/ipv6/neighbor-discovery/router-advertisement/state": ("disabled",),
     # The firewall that a switch has from the factory, from 5.9 on
     "system/control-plane/acl/acl-default-dos/inbound": ({},),
     "system/control-plane/acl/acl-default-whitelist/inbound": ({},),

@@ -62,10 +62,11 @@ class _Vocabulary:
         self._addresses = "ipv4" if dialect is Dialect.FROM_5_15 else "ip"
         self.has_bfd_profiles = dialect is Dialect.FROM_5_15
         self._key, self.yes = dialect.on
+        self._no = dialect.no
 
     def whether(self, is_on: bool) -> str:
         """The word for a setting that is on or off."""
-        return self.yes if is_on else {"on": "off", "enabled": "disabled"}[self.yes]
+        return self.yes if is_on else self._no
 
     @property
     def on(self) -> Tree:

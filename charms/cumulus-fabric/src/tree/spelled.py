@@ -4,6 +4,7 @@
 from collections.abc import Collection
 
 from intent.model import Dialect
+from intent.routing import version
 
 from tree import Tree, as_tree, get_path, get_tree, merged, nested, parted
 from tree.diff import IN_VRF
@@ -20,6 +21,9 @@ RELAYS = ("service", "dhcp-relay")
 VRR_STATE = ("state", "vrr-state")
 """Whether VRR has an interface up, in the two dialects: from 5.15 on, state is whether VRR is on."""
 
+MOVED = ("address", "vrr", "neighbor-discovery")
+"""The parts of an interface's IP that have moved."""
+
 GROUPS, BFD = (*IN_VRF, "peer-group"), ("router", "bfd")
 
 
@@ -32,11 +36,8 @@ def spelled(tree: Tree, dialect: Dialect) -> Tree:
     new = dialect is Dialect.FROM_5_15
     said = _spelled(tree, key, WORDS if new else {late: early for early, late in WORDS.items()})
     said = _with_profile(said, key) if new else _without_profile(said, key)
-    old, now = ("ip", "ipv4") if new else ("ipv4", "ip")
-    ports = {
-        name: _routed(_moved(get_tree(node), old, now), old, now)
-        for name, node in get_tree(said, "interface").items()
-    }
+    place = _split if new else _joined
+    ports = {name: place(get_tree(node)) for name, node in get_tree(said, "interface").items()}
     said = {**said, "interface": ports} if ports else said
     groups = dialect.groups_relays
     relays = {vrf: _relay(get_tree(each), groups) for vrf, each in get_tree(said, *RELAYS).items()}
@@ -112,25 +113,49 @@ def _relay(relay: Tree, groups: bool) -> Tree:
     return {**{key: value for key, value in relay.items() if key not in gone}, **made}
 
 
-def _routed(port: Tree, old: str, now: str) -> Tree:
-    """A port with its VRF, and with its gateway, at their places in the other dialect."""
-    had = get_tree(port, old)
-    moved: Tree = {now: {"vrr": had["vrr"]}} if "vrr" in had else {}
-    if now == "ipv4" and "vrf" in had:
-        moved["vrf"] = had["vrf"]
-    elif now == "ip" and "vrf" in port:
-        moved = merged(moved, {"ip": {"vrf": port["vrf"]}})
-    if not moved:
-        return port
-    rest = {name: value for name, value in had.items() if name not in ("vrr", "vrf")}
-    kept = {name: value for name, value in port.items() if name not in (old, "vrf")}
-    return merged({**kept, **({old: rest} if rest else {})}, moved)
+def _split(port: Tree) -> Tree:
+    """A port with what it has of IPv4 and of IPv6, and its VRF, at their places from 5.15 on."""
+    had = get_tree(port, "ip")
+    parts: dict[str, Tree] = {"ipv4": {}, "ipv6": {}}
+    addresses = _by_version(get_tree(had, "address"))
+    gateways = _by_version(get_tree(had, "vrr", "address"))
+    if "vrr" in had and not any(gateways.values()):
+        parts["ipv4"]["vrr"] = had["vrr"]
+    for key, part in parts.items():
+        if addresses[key]:
+            part["address"] = addresses[key]
+        if gateways[key]:
+            part["vrr"] = {**had["vrr"], "address": gateways[key]}
+    if "neighbor-discovery" in had:
+        parts["ipv6"]["neighbor-discovery"] = had["neighbor-discovery"]
+    moved: Tree = {key: part for key, part in parts.items() if part}
+    moved |= {"vrf": had["vrf"]} if "vrf" in had else {}
+    return _with_moved(port, {"ip": had}, moved)
 
 
-def _moved(port: Tree, old: str, now: str) -> Tree:
-    """A port with its addresses below the other key."""
-    if not (addresses := get_tree(port, old, "address")):
-        return port
-    rest = {name: value for name, value in get_tree(port, old).items() if name != "address"}
-    kept = {name: value for name, value in port.items() if name != old}
-    return merged({**kept, **({old: rest} if rest else {})}, {now: {"address": addresses}})
+def _joined(port: Tree) -> Tree:
+    """The same as up to 5.14: both versions, and the VRF, at one place."""
+    had = {key: get_tree(port, key) for key in ("ipv4", "ipv6") if key in port}
+    found: Tree = {}
+    for part in had.values():
+        found = merged(found, {name: part[name] for name in MOVED if name in part})
+    found |= {"vrf": port["vrf"]} if "vrf" in port else {}
+    kept = {name: value for name, value in port.items() if name != "vrf"}
+    return _with_moved(kept, had, {"ip": found} if found else {})
+
+
+def _with_moved(port: Tree, had: Tree, moved: Tree) -> Tree:
+    """A port with ``moved``, and with what is left at the places that it ``had``."""
+    rests = {
+        key: {name: value for name, value in part.items() if name not in (*MOVED, "vrf")}
+        for key, part in had.items()
+    }
+    kept = {name: value for name, value in port.items() if name not in had}
+    return merged({**kept, **{key: rest for key, rest in rests.items() if rest}}, moved)
+
+
+def _by_version(addresses: Tree) -> dict[str, Tree]:
+    found: dict[str, Tree] = {"ipv4": {}, "ipv6": {}}
+    for address, value in addresses.items():
+        found[f"ipv{version(address)}"][address] = value
+    return found

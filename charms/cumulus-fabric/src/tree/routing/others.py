@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterator
 
 from intent import ports
 
-from tree import Path, Tree, get_path, get_tree, nodes
+from tree import OF_IP, Path, Tree, get_path, get_tree, nodes
 from tree.diff import IN_VRF, MANAGEMENT_PORTS
 from tree.foreign import UNUSED, Object
 from tree.render import BRIDGE
 from tree.seen import port_of
 
 VRFS: tuple[Path, ...] = (("ip", "vrf"), ("vrf",))
-ROUTED: tuple[Path, ...] = (("ip", "address"), ("ipv4", "address"), ("ipv6", "address"))
+ROUTED: tuple[Path, ...] = tuple((key, "address") for key in OF_IP)
 """The keys of an interface that is routed, in both dialects."""
 
 MANAGEMENT_VRF = "mgmt"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The routing of one leaf for hosts as a part of NVUE's tree, in either dialect. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from intent.model import Dialect, Switch
-from intent.routing import DEFAULT_VRF, Peer, Prefix, Relay, Rule, Svi, Vrf
+from intent.routing import DEFAULT_VRF, Peer, Prefix, Relay, Rule, Subnet, Svi, Vrf, version
 
 from tree import Tree, merged
 
@@ -30,7 +30,10 @@ def tree(switch: Switch, dialect: Dialect) -> Tree:
     for peer in routing.peers:
         made = merged(made, say.peer(peer))
     lists = {name: _prefix_list(prefixes) for name, prefixes in routing.prefix_lists.items()}
-    maps = {name: {"rule": _numbered(map(_rule, rules))} for name, rules in routing.route_maps.items()}
+    maps = {
+        name: {"rule": _numbered(_rule(rule, routing.prefix_lists) for rule in rules)}
+        for name, rules in routing.route_maps.items()
+    }
     policies = {key: each for key, each in (("prefix-list", lists), ("route-map", maps)) if each}
     return merged(made, {"router": {"policy": policies}}) if policies else made
 
@@ -42,22 +45,44 @@ class _Words:
         self.new = dialect is Dialect.FROM_5_15
         self.groups = dialect.groups_relays
         self._key, self._yes = dialect.on
+        self._no = dialect.no
 
     @property
     def on(self) -> Tree:
         return {self._key: self._yes}
 
-    def interface(self, vrf: str, address: str, **more: Tree) -> Tree:
-        """A routed interface: its address and its VRF, which are at different places in the dialects."""
-        found: Tree = {"address": {address: {}}, **more}
+    @property
+    def off(self) -> Tree:
+        return {self._key: self._no}
+
+    def interface(self, vrf: str, *parts: tuple[int, Tree]) -> Tree:
+        """A routed interface: its parts by their version of IP, and its VRF.
+
+        Up to 5.14 both versions are at one place, which has the VRF, too.
+        """
         inside = {} if vrf == DEFAULT_VRF else {"vrf": vrf}
-        return {**inside, "ipv4": found} if self.new else {"ip": {**found, **inside}}
+        if self.new:
+            return {**inside, **{f"ipv{kind}": part for kind, part in parts}}
+        found: Tree = {}
+        for _, part in parts:
+            found = merged(found, part)
+        return {"ip": {**found, **inside}}
 
     def svi(self, svi: Svi) -> Tree:
+        parts = [(version(subnet.address), self._subnet(subnet, svi.mac)) for subnet in svi.subnets]
+        return {"type": "svi", "vlan": svi.vlan, **self.interface(svi.vrf, *parts)}
+
+    def _subnet(self, subnet: Subnet, mac: str) -> Tree:
         up: Tree = {"vrr-state" if self.new else "state": {"up": {}}}
-        mac = {"mac-address": svi.mac} if svi.mac else {}
-        vrr: Tree = {**up, **self.on, "address": {svi.address: {}}, **mac}
-        return {"type": "svi", "vlan": svi.vlan, **self.interface(svi.vrf, svi.own, vrr=vrr)}
+        own = {"mac-address": mac} if mac else {}
+        made: Tree = {
+            "address": {subnet.own: {}},
+            "vrr": {**up, **self.on, "address": {subnet.address: {}}, **own},
+        }
+        if subnet.advertised is not None:
+            told = self.on if subnet.advertised else self.off
+            made["neighbor-discovery"] = {"router-advertisement": told}
+        return made
 
     def vrf(self, switch: Switch, vrf: Vrf) -> Tree:
         made: Tree = {} if vrf.name == DEFAULT_VRF else {"vrf": {vrf.name: self._vrf(switch, vrf)}}
@@ -73,11 +98,16 @@ class _Words:
             vlan = {"vlan": vrf.vlan} if vrf.vlan else {}
             made["evpn"] = {**self.on, "vni": {str(vrf.vni): {}}, **vlan}
         if vrf.vni or any(peer.vrf == vrf.name for peer in switch.routing.peers):
-            family: Tree = {**self.on, "redistribute": {"connected": self.on}}
-            family |= {"route-export": {"to-evpn": self.on}} if vrf.vni else {}
+            kinds = ("ipv4-unicast", "ipv6-unicast") if vrf.ipv6 else ("ipv4-unicast",)
+            families = {kind: self._family(bool(vrf.vni)) for kind in kinds}
             own: Tree = {"autonomous-system": switch.asn, "router-id": switch.loopback}
-            made["router"] = {"bgp": {**self.on, **own, "address-family": {"ipv4-unicast": family}}}
+            made["router"] = {"bgp": {**self.on, **own, "address-family": families}}
         return made
+
+    def _family(self, exported: bool) -> Tree:
+        """The routes of one version that a leaf has in a VRF, exported by the VRF's VNI."""
+        made: Tree = {**self.on, "redistribute": {"connected": self.on}}
+        return {**made, "route-export": {"to-evpn": self.on}} if exported else made
 
     def _relay(self, switch: Switch, vrf: Vrf, relay: Relay) -> Tree:
         """DHCP relay, with the servers in a group from 5.14 on (user guide, "DHCP Relays").
@@ -102,7 +132,8 @@ class _Words:
         if peer.port:
             made[peer.port] = {"type": "swp"}
             sub: Tree = {"type": "sub", "base-interface": peer.port, "vlan": peer.vlan} if peer.vlan else {}
-            own = {"type": "swp", **sub, **self.interface(peer.vrf, peer.address)}
+            part: Tree = {"address": {peer.address: {}}}
+            own = {"type": "swp", **sub, **self.interface(peer.vrf, (peer.version, part))}
             made[peer.interface] = own
         ways = (("inbound", peer.inbound), ("outbound", peer.outbound))
         policy = {way: {"route-map": name} for way, name in ways if name}
@@ -111,12 +142,21 @@ class _Words:
         session |= {"description": peer.description} if peer.description else {}
         session["address-family"] = {"ipv4-unicast": family}
         bgp: Tree = {"neighbor": {peer.router: session}}
+        if peer.version == 6:
+            # A session has IPv4's routes unless told otherwise, and these would pass without a policy
+            session["address-family"] = {"ipv4-unicast": self.off, "ipv6-unicast": family}
+            if peer.vrf == DEFAULT_VRF:
+                bgp["address-family"] = {"ipv6-unicast": self._family(exported=False)}
         interfaces = {"interface": made} if made else {}
         return {**interfaces, "vrf": {peer.vrf: {"router": {"bgp": bgp}}}}
 
 
 def _prefix_list(prefixes: tuple[Prefix, ...]) -> Tree:
-    return {"type": "ipv4", "rule": _numbered(map(_prefix, prefixes))}
+    return {"type": _type(prefixes), "rule": _numbered(map(_prefix, prefixes))}
+
+
+def _type(prefixes: tuple[Prefix, ...]) -> str:
+    return f"ipv{version(prefixes[0].prefix)}"
 
 
 def _prefix(each: Prefix) -> Tree:
@@ -127,8 +167,10 @@ def _prefix(each: Prefix) -> Tree:
     }
 
 
-def _rule(rule: Rule) -> Tree:
-    match = {"match": {"type": "ipv4", "ip-prefix-list": rule.prefixes}} if rule.prefixes else {}
+def _rule(rule: Rule, lists: Mapping[str, tuple[Prefix, ...]]) -> Tree:
+    match: Tree = {}
+    if rule.prefixes:
+        match = {"match": {"type": _type(lists[rule.prefixes]), "ip-prefix-list": rule.prefixes}}
     values = (("local-preference", rule.local_preference), ("metric", rule.metric))
     set_to = {key: value for key, value in values if value is not None}
     return {"action": {rule.action: {}}, **match, **({"set": set_to} if set_to else {})}

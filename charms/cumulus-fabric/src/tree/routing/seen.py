@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from intent.model import Switch
-from intent.routing import DEFAULT_VRF, Peer, Svi, Vrf
+from intent.routing import DEFAULT_VRF, Peer, Svi, Vrf, version
 
-from tree import Path, Tree, get_path, get_tree
+from tree import OF_IP, Path, Tree, get_path, get_tree
 from tree.diff import IN_VRF
 from tree.seen import is_up
 
@@ -45,14 +45,14 @@ def _svi(svi: Svi, state: Tree) -> Iterator[Difference]:
     if not is_up(state, svi.name):
         what = f"is down, so that {svi.network} has no gateway here"
         yield Difference(svi.name, what, path, "check that a port with that VLAN is up")
-    for key in ("ip", "ipv4"):
+    known = [key for key in OF_IP if key in seen]
+    for subnet in svi.subnets if known else ():
+        key = "ip" if "ip" in known else f"ipv{version(subnet.address)}"
         shown = get_tree(seen, key)
-        if not shown:
-            continue
-        if svi.own not in get_tree(shown, "address"):
-            yield Difference(svi.name, f"lacks its address {svi.own}", (*path, key, "address"))
-        if svi.address not in get_tree(shown, "vrr", "address"):
-            what = f"lacks the gateway's address {svi.address}"
+        if subnet.own not in get_tree(shown, "address"):
+            yield Difference(svi.name, f"lacks its address {subnet.own}", (*path, key, "address"))
+        if subnet.address not in get_tree(shown, "vrr", "address"):
+            what = f"lacks the gateway's address {subnet.address}"
             yield Difference(svi.name, what, (*path, key, "vrr", "address"))
 
 
@@ -72,12 +72,13 @@ def _vrf(vrf: Vrf, state: Tree) -> Iterator[Difference]:
 def session(peer: Peer, state: Tree) -> Tree:
     """The session with a router, as a switch shows it.
 
-    In VRF default, one over a link with two addresses goes by the interface.
+    In VRF default, one over a link with two IPv4 addresses goes by the interface.
     """
     if peer.vrf != DEFAULT_VRF:
         return get_tree(state, "vrf", peer.vrf, *IN_VRF[2:], "neighbor", peer.router)
     shown = get_tree(state, "neighbor")
-    return get_tree(shown, peer.interface) or get_tree(shown, peer.router)
+    by_port = get_tree(shown, peer.interface) if peer.version == 4 else {}
+    return by_port or get_tree(shown, peer.router)
 
 
 def _established(seen: Tree) -> bool:
