@@ -4,7 +4,7 @@
 from typing import Protocol
 
 from lab.nvue.rules import Issue
-from lab.nvue.trees import Tree
+from lab.nvue.trees import Path, Tree
 
 
 class Backend(Protocol):
@@ -16,8 +16,8 @@ class Backend(Protocol):
         Called once at a time, by the clock; also with an earlier tree, for a rollback.
         """
 
-    def operational(self) -> Tree:
-        """Return ``rev=operational`` in NVUE's own layout (see README.md)."""
+    def operational(self, path: Path = ()) -> Tree:
+        """Return ``rev=operational`` in NVUE's own layout (see README.md), at least what is at ``path``."""
 
 
 class Box:
@@ -26,5 +26,5 @@ class Box:
     def apply(self, tree: Tree) -> Issue | None:
         return None
 
-    def operational(self) -> Tree:
+    def operational(self, path: Path = ()) -> Tree:
         return {}

@@ -12,7 +12,7 @@ from lab.nvue import routing
 from lab.nvue.addresses import addresses, port_of
 from lab.nvue.factory import HOSTNAME
 from lab.nvue.rules import Issue, Rules, vnis
-from lab.nvue.trees import Tree, merge
+from lab.nvue.trees import Path, Tree, merge, nested
 
 Port = tuple[str, str]
 """A switch's host name and one of its ports: ``("leaf0-1", "swp31")``."""
@@ -145,16 +145,22 @@ class Member:
             self.tree = tree
         return issue
 
-    def operational(self) -> Tree:
-        return {
-            "interface": self._interfaces(),
-            "bridge": {"domain": self._bridges()},
-            "platform": {"transceiver": self._modules()},
-            "vrf": self._vrfs(),
-            "evpn": {"multihoming": {"esi": self._segments()}, "vni": self._vnis()},
-            "qos": {"roce": self._roce()},
-            "mlag": self._mlag(),
-        }
+    def operational(self, path: Path = ()) -> Tree:
+        """The parts above and below ``path``: what each one shows has to be worked out from all switches."""
+        shown: Tree = {}
+        for part, show in (
+            (("interface",), self._interfaces),
+            (("bridge", "domain"), self._bridges),
+            (("platform", "transceiver"), self._modules),
+            (("vrf",), self._vrfs),
+            (("evpn", "multihoming", "esi"), self._segments),
+            (("evpn", "vni"), self._vnis),
+            (("qos", "roce"), self._roce),
+            (("mlag",), self._mlag),
+        ):
+            if all(one == other for one, other in zip(part, path)):
+                shown = merge(nested(part, show()), shown)
+        return shown
 
     def _vrfs(self) -> Tree:
         shown = routing.vrfs(self.tree, self.rules.on, self._outside)

@@ -235,7 +235,7 @@ class Rest:
             changed = self.switch.difference(revision, call.query["diff"][0])
             return folded(changed) if folds else changed
         if revision == "operational":
-            tree, folds = merge(self.switch.operational(), self._account()), False
+            tree, folds = merge(self.switch.operational(path), self._account()), False
         else:
             tree = self.switch.tree(revision)
             if call.query.get("filled", ["true"])[0] != "false":

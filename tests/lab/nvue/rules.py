@@ -7,6 +7,7 @@ contradicts itself when it is applied (state ``invalid``).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 from lab.nvue import paths, routing
@@ -28,21 +29,34 @@ class Issue:
         return {"code": self.code, "message": self.message, "severity": self.severity, "data": data}
 
 
+@cache
+def _tree(release: tuple[int, ...]) -> Tree:
+    """The paths of a release as a tree, with the check of each leaf; nobody changes it."""
+    tree: Tree = {}
+    for path, check in paths.of(release).items():
+        node = tree
+        *above, last = path.split("/")
+        for key in above:
+            node = node.setdefault(key, {})
+        if check is None:
+            node.setdefault(last, {})
+        else:
+            node[last] = check
+    return tree
+
+
+@lru_cache(1 << 14)
+def _fits(name: str, key: str) -> bool:
+    """Whether a list's instance, such as ``{interface}``, may have this name."""
+    return not KEYS[name](key)
+
+
 class Rules:
     """The rules of one release, such as (5, 9)."""
 
     def __init__(self, release: tuple[int, ...]) -> None:
         self.release, self.new = release, release >= paths.RENAMED
-        self._tree: Tree = {}
-        for path, check in paths.of(release).items():
-            node = self._tree
-            *above, last = path.split("/")
-            for key in above:
-                node = node.setdefault(key, {})
-            if check is None:
-                node.setdefault(last, {})
-            else:
-                node[last] = check
+        self._tree = _tree(release)
 
     def refuse(self, patch: object) -> str:
         """Why a patch is refused, or nothing; null may stand for any node."""
@@ -73,7 +87,7 @@ class Rules:
         if key in rule:
             return rule[key]
         for name, below in rule.items():
-            if name in KEYS and not KEYS[name](key):
+            if name in KEYS and _fits(name, key):
                 return below
         return None
 

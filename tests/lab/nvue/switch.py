@@ -19,7 +19,7 @@ from lab.nvue.images import SINCE as IMAGES_SINCE
 from lab.nvue.images import Images
 from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
 from lab.nvue.rules import Issue, Rules
-from lab.nvue.trees import Tree, diff, merge, nested
+from lab.nvue.trees import Path, Tree, diff, merge, nested
 from lab.nvue.users import Hardening
 from lab.nvue.warnings import FIRST_FILES, UNANSWERED, warnings
 
@@ -201,14 +201,14 @@ class Switch:
         """GET /?rev=TARGET&diff=BASE&filled=false."""
         return diff(self.tree(base), self.tree(target))
 
-    def operational(self) -> Tree:
-        """Return ``rev=operational``, the release included."""
+    def operational(self, path: Path = ()) -> Tree:
+        """Return ``rev=operational``, the release included; at least what is at ``path``."""
         name = self.applied.get("system", {}).get("hostname", HOSTNAME)
         system: Tree = {"hostname": name, "uptime": 4711, "timezone": "Etc/UTC"}
         shown = {"system": system | told(self.release, self.version)}
         if self.version >= IMAGES_SINCE:
             shown["system"]["image"] = self.images.shown()
-        made = self.backend.operational()
+        made = self.backend.operational(path)
         box = made.get("platform", {}) | platform(self.serial, self.version)
         return made | shown | {"platform": box}
 

@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 Tree = dict[str, Any]
+Path = tuple[str, ...]
 
 RANGED = ("interface", "member", "vlan", "neighbor")
 """Below these NVUE has ranges (Cumulus Linux user guide of 5.15, "NVUE API")."""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from lab.nvue import Issue
+from lab.nvue.trees import Path
 from lab.twin.asic import Asic
 from lab.twin.commands import CommandError
 from lab.twin.frr import Frr
@@ -77,7 +78,7 @@ class TwinSwitch:
             self._runs = wanted
         return None
 
-    def operational(self) -> Tree:
+    def operational(self, path: Path = ()) -> Tree:
         """Return the switch's state of now, read from the kernel, FRR and lldpd; at most a second old."""
         with self._looking:
             if time.monotonic() - self._seen_at > FRESH:

@@ -150,7 +150,7 @@ def test_the_largest_answer_that_a_switch_can_have_is_read(nvue: Nvue, server: S
     """Each of 128 ports with each VLAN that there is."""
     vlans = {str(number): {"tag-state": "tagged"} for number in range(1, 4095)}
     ports = {f"swp{number}": {"vlan": vlans} for number in range(1, 129)}
-    server.switch.operational = lambda: {"bridge": {"domain": {"br_default": {"port": ports}}}}
+    server.switch.operational = lambda _: {"bridge": {"domain": {"br_default": {"port": ports}}}}
     assert nvue.get("/bridge/domain/br_default/port") == ports
 
 

@@ -261,7 +261,7 @@ def test_a_switch_that_does_not_tell_is_told_by_its_name(
     site = known(running)
     box = running.servers["Leaf0-1"].switch
     shown = box.operational
-    monkeypatch.setattr(box, "operational", lambda: shown() | {"platform": told})
+    monkeypatch.setattr(box, "operational", lambda path: shown(path) | {"platform": told})
     assert site.apply().applied
     assert "Leaf0-1" not in site.survey().record.boxes
 

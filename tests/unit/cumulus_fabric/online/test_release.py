@@ -15,7 +15,7 @@ def client(access: Access, release: str = "5.9.2", version: Any = None) -> Nvue:
     """Of a switch of this release, or of one that has ``version`` below ``system``."""
     switch = Switch("leaf", release, clock=SimulatedTime())
     if version is not None:
-        switch.operational = lambda: {"system": {"hostname": "leaf", "version": version}}
+        switch.operational = lambda _: {"system": {"hostname": "leaf", "version": version}}
     rest = Rest(switch, password=PASSWORD)
     return Nvue("leaf", "192.0.2.1", access, connect=lambda *_: Wire(rest, access.timeout))
 

@@ -171,7 +171,7 @@ def showing(rdg: Rack, name: str, change: dict[str, Any]) -> Iterator[None]:
     """Let a switch show something that no configuration of the simulator leads to."""
     box = rdg.servers[name].switch
     shown = merge(box.operational(), change)
-    box.operational = lambda: shown
+    box.operational = lambda _: shown
     try:
         yield
     finally:
