@@ -19,7 +19,7 @@ which they fire. No other page may come; ``info`` are alerts that must fire and 
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +37,8 @@ FEW = 4
 """VFs of a port: so many tell the same as all of them, in less time."""
 
 Values = list[float | None]
+Seen = list[list[Alert]]
+"""The alerts that fire, for each minute."""
 
 
 class Incident(NamedTuple):
@@ -166,20 +168,71 @@ def _change(values: Values, change: Mapping[str, Any], begins: int) -> None:
             values[minute] = None if "gone" in change else change["set"]
 
 
-def slim(rows: list[dict[str, str]], rules: promtool.Rules) -> list[dict[str, str]]:
-    """Only what the rules ask for."""
-    text = json.dumps(rules)
-    used = {*re.findall(rf"\b(?:up|{PREFIX}\w+)\b", text)}
-    counters = "__name__=~" in text
+def well(minutes: int) -> Incident:
+    """Nothing happens for so many minutes."""
+    return Incident("well", "", "", minutes, BEGINS, [], {}, ())
+
+
+def alerts(
+    incident: Incident, recorded: list[dict[str, str]], rules: promtool.Rules, quiet: Seen, directory: Path
+) -> Seen:
+    """The alerts of each minute of an incident.
+
+    Args:
+        incident: what happens.
+        recorded: of hosts that are well.
+        rules: by which alerts are told.
+        quiet: the alerts while nothing happens: those of a rule that reads no series which the incident
+            changes are the same, so that promtool need not evaluate it once more.
+        directory: for promtool.
+
+    """
+    now = given(incident, recorded)
+    changed = differing(given(well(incident.minutes), recorded), now)
+    asked = touched(rules, changed)
+    named = promtool.by_name(asked)
+    found = promtool.firing(asked, slim(now, asked), incident.minutes, directory)
     return [
-        row
-        for row in rows
-        if (name := row["series"].partition("{")[0]) in used
-        or (counters and re.match(rf"{PREFIX}(port|priority)_.+_total", name))
+        [*told, *(alert for alert in before if alert["alertname"] not in named)]
+        for told, before in zip(found, quiet)
     ]
 
 
-def fired(seen: list[list[Alert]]) -> dict[tuple[str, str], list[int]]:
+def differing(before: list[dict[str, str]], now: list[dict[str, str]]) -> set[str]:
+    """The metrics of which a series is another one, has come, or has gone."""
+    one, other = ({(row["series"], row["values"]) for row in rows} for rows in (before, now))
+    return {_metric(series) for series, _ in one ^ other}
+
+
+def touched(rules: promtool.Rules, metrics: set[str]) -> promtool.Rules:
+    """The rules that read any of these metrics."""
+    groups = [
+        {**group, "rules": [rule for rule in group["rules"] if any(map(_read_by(rule), metrics))]}
+        for group in rules["groups"]
+    ]
+    return {**rules, "groups": [group for group in groups if group["rules"]]}
+
+
+def slim(rows: list[dict[str, str]], rules: promtool.Rules) -> list[dict[str, str]]:
+    """Only what the rules ask for."""
+    read = [_read_by(rule) for group in rules["groups"] for rule in group["rules"]]
+    return [row for row in rows if any(reads(_metric(row["series"])) for reads in read)]
+
+
+def _metric(series: str) -> str:
+    return series.partition("{")[0]
+
+
+def _read_by(rule: Mapping[str, Any]) -> Callable[[str], bool]:
+    """Whether a rule asks for a metric, by its name or by a pattern of names."""
+    own = f'ALERTS{{alertname="{rule["alert"]}"}}'
+    assert "ALERTS" not in rule["expr"].replace(own, ""), "what it tells depends on other rules"
+    names = {*re.findall(rf"\b(?:up|{PREFIX}\w+)\b", rule["expr"])}
+    patterns = re.findall(r'__name__=~"([^"]*)"', rule["expr"])
+    return lambda metric: metric in names or any(re.fullmatch(each, metric) for each in patterns)
+
+
+def fired(seen: Seen) -> dict[tuple[str, str], list[int]]:
     """The minutes of each alert, by its name and what it is about."""
     found: dict[tuple[str, str], list[int]] = {}
     about = ("instance", "port", "priority", "vf", "switch", "source", "setting", "charm")
