@@ -111,6 +111,13 @@ def objects(tree: Tree, of: Collection[str] | None = None) -> Objects:
     return frozenset(found for found, _ in _places(tree, of))
 
 
+def attaching(tree: Tree) -> Iterator[Object]:
+    """The objects to which hosts may be attached: bonds, and ports in the fabric's bridge."""
+    for name, node in nodes(tree, "interface"):
+        if (kind := _kind(node)) and not MANAGEMENT_PORTS.fullmatch(name):
+            yield Object(kind, name)
+
+
 def foreign(surplus: Objects, wanted: Tree, made: Collection[Object]) -> Objects:
     """Return the objects of a switch's ``surplus`` over the intent that this charm has not made.
 
@@ -310,13 +317,18 @@ def _places(tree: Tree, of: Collection[str] | None = None) -> Iterator[tuple[Obj
             yield Object("setting", name), path
 
 
+def _kind(node: Tree) -> str:
+    """Whether an interface is a bond, a port in the fabric's bridge, or none of these."""
+    if node.get("type") == "bond":
+        return "bond"
+    return "port" if get_path(node, VLANS[:-1]) is not None else ""
+
+
 def _of_interface(name: str, node: Tree, vlans: Tree) -> Iterator[tuple[Object, Path]]:
     here = ("interface", name)
     bridged = (*here, *VLANS[:-1])
-    if node.get("type") == "bond":
-        yield Object("bond", name), here
-    elif get_path(node, VLANS[:-1]) is not None:
-        yield Object("port", name), bridged
+    if kind := _kind(node):
+        yield Object(kind, name), here if kind == "bond" else bridged
     for vlan in get_tree(node, *VLANS):
         if vlan not in (*vlans, "all"):
             yield Object("vlan", vlan), (*bridged, "vlan", vlan)

@@ -13,7 +13,7 @@ from tree import Tree, covers, get_path, get_tree, patched
 from tree.cost import costs
 from tree.diff import IN_VRF
 from tree.drain import shut
-from tree.foreign import ACCESS, UNTAGGED, carried, objects
+from tree.foreign import ACCESS, UNTAGGED, attaching, carried
 from tree.seen import port_of
 
 OF_VLANS = ("bridge/domain/br_default/vlan/*", "interface/*/bridge/domain/br_default/*")
@@ -90,14 +90,9 @@ def vlans_gone(before: Tree, patch: Tree) -> Mapping[str, Mapping[str, bool]]:
 
 def legs(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The bonds, and the ports in the fabric's bridge, with the front-panel ports of each that are open."""
-    for each in objects(tree):
-        if each.kind in ("bond", "port"):
-            of_bond = get_tree(tree, "interface", each.name, "bond", "member")
-            ports = of_bond if each.kind == "bond" else (each.name,)
-            yield (
-                each.name,
-                tuple(port for port in ports if not shut(tree, port) and not shut(tree, each.name)),
-            )
+    for kind, name in attaching(tree):
+        ports = get_tree(tree, "interface", name, "bond", "member") if kind == "bond" else (name,)
+        yield name, tuple(port for port in ports if not shut(tree, port) and not shut(tree, name))
 
 
 def _attached(tree: Tree) -> dict[str, set[str]]:
