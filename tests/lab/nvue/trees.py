@@ -66,8 +66,13 @@ def included(tree: Tree, patterns: list[tuple[str, ...]]) -> Tree:
     """Only what ``include=`` patterns such as ``/*/link/mtu`` name; ``*`` stands for any one key."""
     kept: Tree = {}
     for pattern in patterns:
-        for path in _matches(tree, pattern):
-            kept = merge(kept, nested(path, at(tree, path)))
+        for *above, last in _matches(tree, pattern):
+            node = kept
+            for key in above:
+                node = node.setdefault(key, {})
+            value = at(tree, (*above, last))
+            # A copy: what another pattern names below it is not put into ``tree`` itself.
+            node[last] = merge(node.get(last, {}), value) if isinstance(value, dict) else value
     return kept
 
 
