@@ -144,6 +144,8 @@ def test_geneve_both_ways(card, reps):
     assert "in_hw" in rule(card, reps[0], *IPV4, *encap, *to("gnv"))
     decap = ["enc_dst_ip", "192.0.2.2", "enc_key_id", "7", "action", "tunnel_key", "unset"]
     assert "in_hw" in rule(card, "gnv", *IPV4, *decap, *to(reps[0]))
+    tracked = ["enc_key_id", "8", "action", "goto", "chain", "2"]  # where a connection is looked at first
+    assert "not_in_hw" not in rule(card, "gnv", "prio", "3", *IPV4[2:], *tracked)
     card.parameter("flower_reject", "tunnel")
     assert "not_in_hw" in rule(card, "gnv", "prio", "2", *IPV4[2:], *decap, *to(reps[0]))
 

@@ -91,6 +91,19 @@ static struct vcx_port *vcx_bond_port(struct net_device *bond)
 	return NULL;
 }
 
+/* A port that can take a rule of a tunnel's, or NULL. */
+static struct vcx_port *vcx_any_switchdev(void)
+{
+	struct vcx_card *card;
+	struct vcx_port *port;
+
+	list_for_each_entry(card, &vcx_cards, node)
+		vcx_for_each_port(card, port)
+			if (vcx_switchdev(port) && READ_ONCE(port->netdev))
+				return port;
+	return NULL;
+}
+
 /* In legacy mode a NIC takes rules, too, but not each action: tc_acts_nic[] of 5.19 to 6.12. */
 static bool vcx_nic_action(enum flow_action_id id)
 {
@@ -141,7 +154,6 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_por
 		switch (act->id) {
 		case FLOW_ACTION_ACCEPT:
 		case FLOW_ACTION_DROP:
-		case FLOW_ACTION_GOTO:
 		case FLOW_ACTION_VLAN_PUSH:
 		case FLOW_ACTION_VLAN_POP:
 		case FLOW_ACTION_VLAN_MANGLE:
@@ -151,6 +163,11 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_por
 		case FLOW_ACTION_CSUM:
 		case FLOW_ACTION_PTYPE:
 		case FLOW_ACTION_CT:
+			break;
+		case FLOW_ACTION_GOTO:
+			/* mlx5 has a tunnel's block on each uplink, so it takes this without a target. */
+			if (!*port)
+				*port = vcx_any_switchdev();
 			break;
 		case FLOW_ACTION_TUNNEL_ENCAP:
 			encap = true;
