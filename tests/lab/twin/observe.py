@@ -123,12 +123,17 @@ def _vrf(switch: "TwinSwitch", name: str) -> Tree:
     """A VRF: the state of its VNI, and its sessions."""
     sessions = _neighbours(switch.frr.show("bgpd", f"bgp vrf {name} summary"))
     told = switch.frr.show("zebra", f"vrf {name} vni").get("vrfs", [])
-    states = [
-        {"state": each["state"], "svi": each["sviIntf"], "vlan": int(each["sviIntf"][4:].partition("_")[0])}
+    shown = [
+        {
+            "vni": {str(each["vni"]): {}},
+            "state": each["state"],
+            "svi": each["sviIntf"],
+            "vlan": int(each["sviIntf"][4:].partition("_")[0]),
+        }
         for each in told
         if each.get("sviIntf", "").startswith("vlan")
     ]
-    return {"evpn": next(iter(states), {}), "router": {"bgp": {"neighbor": sessions}}}
+    return {"evpn": next(iter(shown), {}), "router": {"bgp": {"neighbor": sessions}}}
 
 
 def _segments(segments: list[dict[str, Any]]) -> Tree:
