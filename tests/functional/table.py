@@ -8,7 +8,7 @@ from pathlib import PurePath
 import pytest
 
 NONE = "any"
-"""For tests that start no guest of a release."""
+"""For tests without a choice: switches run one release alone, and some tests start no guest."""
 
 
 def note(item: pytest.Item, release: str) -> None:
