@@ -10,6 +10,8 @@ from functional.sriov_switchdev.node import CONFIG, Node, is_converged, nic
 from lab.guest import Guest
 
 UNIT = "ovn-offload-sriov-follow.service"
+NOTES = "/run/ovn-offload/sriov-switchdev/follower.json"
+"""What it has set down, which it writes anew as it begins."""
 CARDS = ("0000:3b:00.0", "0000:3b:00.1")
 USED, FREE = "pf0vf0", "pf1vf1"
 """The ports of a VF that an instance has, whose representor os-vif has set up, and of one that none has."""
@@ -105,7 +107,10 @@ def test_a_killed_service_goes_on_and_a_stopped_one_gives_the_carrier_back(
     machine: Guest, following: Node
 ) -> None:
     seconds_until(machine, 0, wires(True))
-    machine.run(f"systemctl kill --signal=KILL {UNIT}; sleep 5; systemctl is-active {UNIT}")
+    noted = f"stat -c %i {NOTES}"
+    before = machine.run(noted).stdout
+    machine.run(f"systemctl kill --signal=KILL {UNIT}")
+    assert machine.until(lambda: machine.run(noted).stdout != before, 60), "it does not begin again"
     assert carrier(machine) == "0"
     assert seconds_until(machine, 1, f"systemctl stop {UNIT}") <= WITHIN_S
     following.hook()  # it did not run: the hook starts it, and the cables are still cut
