@@ -11,7 +11,7 @@ from lab.guest import Guest
 
 UNIT = "ovn-offload-sriov-follow.service"
 NOTES = "/run/ovn-offload/sriov-switchdev/follower.json"
-"""What it has set down, which it writes anew as it begins."""
+"""The representors that it has set down; it writes the file anew as it begins."""
 CARDS = ("0000:3b:00.0", "0000:3b:00.1")
 USED, FREE = "pf0vf0", "pf1vf1"
 """The ports of a VF that an instance has, whose representor os-vif has set up, and of one that none has."""

@@ -217,7 +217,7 @@ def _covers(pattern: Path, path: Path) -> bool:
 
 
 def _of_vrfs(vrfs: tuple[Vrf, ...]) -> Iterator[Interface]:
-    """What a VRF makes without a node of its own: itself, and the VLAN interface of its VNI."""
+    """The interfaces that a VRF makes by itself: its own, and the VLAN interface of its VNI."""
     for vrf in vrfs:
         yield Interface(vrf.name, "vrf", addresses=vrf.addresses, vlan=vrf.vlan)
         yield Interface(vrf.svi, "svi", vrf=vrf.name, vlan=vrf.vlan)

@@ -202,7 +202,7 @@ ROUTED: dict[str, Any] = {
         }
     },
 }
-"""What a gateway, a VRF and a peer outside add to LEAF."""
+"""A gateway, a VRF and a peer outside, beside LEAF."""
 
 
 def test_a_gateway_is_shared_and_a_vrf_has_its_own_vlan_interface() -> None:
