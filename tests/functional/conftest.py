@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ]
     if reports:
         terminalreporter.section("by release")
-        terminalreporter.write("\n".join(["", *table.lines(table.rows(reports)), ""]))
+        terminalreporter.write(f"\n{table.by_release(reports)}\n")
 
 
 @pytest.fixture(scope="session", params=CHOSEN)

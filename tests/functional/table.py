@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 import pytest
+from converge.render import table
 
 NONE = "any"
 """For tests without a choice: switches run one release alone, and some tests start no guest."""
@@ -16,8 +17,8 @@ def note(item: pytest.Item, release: str) -> None:
     item.user_properties.append(("release", release or NONE))
 
 
-def rows(reports: Iterable[pytest.TestReport]) -> list[list[str]]:
-    """The table: a line for each file and a column for each release, with a heading of its own.
+def by_release(reports: Iterable[pytest.TestReport]) -> str:
+    """A line for each file and a column for each release.
 
     A cell has the results of the file's tests ("12 passed, 1 failed") and the seconds that they took, with
     the start of their guest.
@@ -34,10 +35,10 @@ def rows(reports: Iterable[pytest.TestReport]) -> list[list[str]]:
             counted["errors"] += 1
     releases = sorted({release for _, release in results})
     files = sorted({path for path, _ in results})
-    return [
+    return table(
         ["", *releases],
-        *([_short(path), *(_cell(results, seconds, (path, each)) for each in releases)] for path in files),
-    ]
+        [[_short(path), *(_cell(results, seconds, (path, each)) for each in releases)] for path in files],
+    )
 
 
 def _cell(
@@ -51,10 +52,3 @@ def _cell(
 
 def _short(path: str) -> str:
     return str(PurePath(path).relative_to("tests/functional"))
-
-
-def lines(table: list[list[str]]) -> list[str]:
-    """The table with its columns below each other."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    padded = ([f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)] for row in table)
-    return ["  ".join(cells).rstrip() for cells in padded]

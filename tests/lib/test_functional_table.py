@@ -26,7 +26,7 @@ def test_each_file_has_a_line_and_each_release_a_column() -> None:
         report("card/test_lag.py", "jammy", "setup", "skipped", 0.2),
         report("roce_qos/test_rdma.py", "jammy", "setup", "failed", 7.0),
     ]
-    assert table.lines(table.rows(reports)) == [
+    assert table.by_release(reports).splitlines() == [
         "                       jammy           noble",
         "card/test_lag.py       1 skipped, 0 s  1 passed, 1 failed, 45 s",
         "roce_qos/test_rdma.py  1 errors, 7 s   -",

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from converge import render
+
 from lab.observed.watch import Lab, Watch
 from lab.rack.ovn import REPRESENTOR
 from lab.site import BOND, BRIDGE, GATEWAY, PFS
@@ -236,11 +238,9 @@ def try_out(watch: Watch, fault: Fault, meanwhile: Callable[[Fault], object] = l
 def table(seen: list[Seen], factor: int) -> str:
     """A line for each fault, and what the seconds mean."""
     head = ("fault", "alert", "seconds", "cleared after", "others")
-    rows = [head, *(_row(each) for each in seen)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    lines = render.table(head, [_row(each) for each in seen])
     told = f"Durations of the rules are divided by {factor}; the seconds are those of the clock."
-    return "\n".join([*lines, told])
+    return f"{lines}\n{told}"
 
 
 def _row(seen: Seen) -> tuple[str, ...]:
