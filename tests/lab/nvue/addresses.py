@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from lab.nvue.trees import Tree
 
+OF_IP = ("ip", "ipv4", "ipv6")
+"""The keys of an interface for IP, in either spelling of the tree."""
+
 
 def addresses(interface: Tree) -> Iterator[str]:
     """The addresses of an interface, in either spelling of the tree."""
-    for key in ("ip", "ipv4", "ipv6"):
+    for key in OF_IP:
         yield from (each for each in interface.get(key, {}).get("address", {}) if each != "dhcp")
 
 

@@ -7,7 +7,7 @@ The rules are those of the user guide ("Inter-subnet Routing", "VRR", "DHCP Rela
 import ipaddress
 from collections.abc import Callable, Collection, Iterator
 
-from lab.nvue.addresses import addresses
+from lab.nvue.addresses import OF_IP, addresses
 from lab.nvue.trees import Tree
 
 UNNAMED = 4063
@@ -21,9 +21,6 @@ def vrf_of(interface: Tree) -> str:
     """The VRF of an interface, in either spelling of the tree."""
     return str(interface.get("vrf", interface.get("ip", {}).get("vrf", "default")))
 
-
-OF_IP = ("ip", "ipv4", "ipv6")
-"""The keys of an interface for IP, in either spelling of the tree."""
 
 LINK_LOCAL = bytes.fromhex("fe80") + bytes(6)
 FABRIC_MAC = "00:00:5e:00:01:01"

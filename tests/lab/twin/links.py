@@ -21,8 +21,8 @@ TABLES = 2000
 SHARED_METRIC = 1024
 """The metric of the routes of shared addresses: a switch itself uses its own ones."""
 
-MADE = ("vrf", "bond", "swp", "sub", "svi", "vrr")
-"""Kinds of interfaces that come and go with the tree, in the order in which they can be made."""
+KINDS = ("loopback", "eth", "vrf", "bond", "swp", "sub", "svi", "vrr")
+"""The kinds of interfaces, in the order in which they can be made."""
 
 OF_ROUTING = {"macvlan": 0, "vlan": 1, "vrf": 2}
 """Kinds of links that routing has, in the order in which they can go."""
@@ -111,7 +111,7 @@ class Links:
         masters = {m: i.name for i in switch.interfaces.values() for m in i.members}
         used = {*there, *switch.interfaces, *masters}
         wanted = {name: each for name, each in self._all(switch).items() if name in used}
-        for interface in sorted(wanted.values(), key=lambda i: MADE.index(i.kind) if i.kind in MADE else 0):
+        for interface in sorted(wanted.values(), key=lambda i: KINDS.index(i.kind)):
             if interface.name not in there:
                 lines.append(_new(interface))
             lines += _settings(interface, there.get(interface.name, {}), masters.get(interface.name))
@@ -156,13 +156,11 @@ class Links:
                     for vlan in interface.vlans
                 }
                 lines += _membership(interface.name, has.get(interface.name, {}), wanted)
-        routed = [each for each in switch.interfaces.values() if each.kind in ("svi", "vrr") and each.vlan]
-        if BRIDGE in has or routed:
-            inside = {each.vlan: frozenset[str]() for each in routed if each.vlan}
-            lines += [f"{line} self" for line in _membership(BRIDGE, has.get(BRIDGE, {}), inside)]
-            # To the kernel a frame for the shared address is one for nobody, and would be flooded.
-            local = "fdb replace {0.mac} dev {1} vlan {0.vlan} self local"
-            lines += [local.format(each, BRIDGE) for each in routed if each.mac]
+        inside = {each.vlan: frozenset[str]() for each in switch.interfaces.values() if each.kind == "svi"}
+        lines += [f"{line} self" for line in _membership(BRIDGE, has.get(BRIDGE, {}), inside)]
+        # To the kernel a frame for a shared address is one for nobody, and would be flooded.
+        shared = [each for each in switch.interfaces.values() if each.kind == "vrr"]
+        lines += [f"fdb replace {each.mac} dev {BRIDGE} vlan {each.vlan} self local" for each in shared]
         if switch.vtep:
             tagged = {vlan: frozenset[str]() for vlan in switch.vnis}
             lines += _membership(VXLAN, has.get(VXLAN, {}), tagged)
@@ -196,13 +194,12 @@ def _actor(interface: Interface) -> str:
 
 def _is_same(link: Link, interface: Interface) -> bool:
     """Whether a link of routing is the wanted one, or has to be made anew."""
-    data = _data(link)
-    return {
-        "svi": _kind(link) == "vlan" and data.get("id") == interface.vlan,
-        "sub": _kind(link) == "vlan" and data.get("id") == interface.vlan,
-        "vrr": _kind(link) == "macvlan" and link["address"] == interface.mac,
-        "vrf": _kind(link) == "vrf" and data.get("table") == TABLES + (interface.vlan or 0),
-    }.get(interface.kind, False)
+    kind, data = _kind(link), _data(link)
+    if kind == "vlan":
+        return interface.kind in ("svi", "sub") and data.get("id") == interface.vlan
+    if kind == "macvlan":
+        return interface.kind == "vrr" and link["address"] == interface.mac
+    return interface.kind == "vrf" and data.get("table") == TABLES + interface.vlan
 
 
 def _new(interface: Interface) -> str:
@@ -211,7 +208,7 @@ def _new(interface: Interface) -> str:
     if interface.kind == "bond":
         return _bond(interface)
     if interface.kind == "vrf":
-        return f"link add {name} type vrf table {TABLES + (interface.vlan or 0)}"
+        return f"link add {name} type vrf table {TABLES + interface.vlan}"
     if interface.kind in ("svi", "sub"):
         below = BRIDGE if interface.kind == "svi" else interface.base
         return f"link add link {below} name {name} type vlan id {interface.vlan}"

@@ -9,9 +9,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from lab.nvue.factory import HOSTNAME
+from lab.nvue.routing import FABRIC_MAC
+from lab.nvue.trees import Path, Tree
 from lab.twin import routing
 from lab.twin.routing import DEFAULT, Bgp, RouteMap, Vrf
-from lab.twin.tree import SWITCHED, Path, Tree, Untranslatable, at, is_on, leaves, on
+from lab.twin.tree import SWITCHED, Untranslatable, at, is_on, leaves, on
 from lab.twin.tree import vlan as one_vlan
 
 BRIDGE = "br_default"
@@ -19,9 +21,6 @@ FABRIC_MTU = 9216
 """Cumulus' default for switch ports, bonds and the bridge."""
 
 MANAGEMENT, MANAGEMENT_MTU = "eth0", 1500
-
-VRR_MAC = "00:00:5e:00:01:01"
-"""The MAC address of a gateway that names none (Cumulus Linux user guide, VRR)."""
 
 UNDERSTOOD = (
     "interface/*/type",
@@ -128,7 +127,7 @@ class Interface:
     segment: Segment | None = None
     uplink: bool = False
     vrf: str = DEFAULT
-    vlan: int | None = None  # of a VLAN interface, or of a part of a port
+    vlan: int = 0  # of a VLAN interface, of a part of a port, or of a VRF's VNI
     base: str = ""  # the port that it is a part of, or the VLAN interface that shares its gateway
     mac: str = ""
 
@@ -227,7 +226,7 @@ def _shared(svi: Interface, node: Tree) -> Interface | None:
     """The interface with the addresses that a VLAN interface shares with those of other leaves (VRR)."""
     for vrr in (at(node, "ip/vrr"), at(node, "ipv4/vrr")):
         if is_on(vrr):
-            mac = str(vrr.get("mac-address", VRR_MAC)).lower()
+            mac = str(vrr.get("mac-address", FABRIC_MAC)).lower()
             addresses = frozenset(at(vrr, "address"))
             return replace(
                 svi, name=f"{svi.name}-v0", kind="vrr", addresses=addresses, base=svi.name, mac=mac
@@ -278,7 +277,7 @@ def _interface(name: str, node: Tree, multihoming: bool, vrfs: Collection[str]) 
         segment=_segment(path, segment) if multihoming and is_on(segment) else None,
         uplink=multihoming and on(mh.get("uplink")),
         vrf=vrf,
-        vlan=one_vlan(node["vlan"], f"{path}.vlan") if "vlan" in node else None,
+        vlan=one_vlan(node["vlan"], f"{path}.vlan") if "vlan" in node else 0,
         base=str(node.get("base-interface", "")),
     )
 

@@ -8,10 +8,10 @@ the RoCE mode is what was applied: a namespace has no buffers. The layout is tes
 import re
 from typing import TYPE_CHECKING, Any
 
+from lab.nvue.trees import Tree
 from lab.twin.commands import listed
 from lab.twin.links import VXLAN, Link
 from lab.twin.model import BRIDGE, MANAGEMENT
-from lab.twin.tree import Tree
 
 if TYPE_CHECKING:
     from lab.twin.switch import TwinSwitch

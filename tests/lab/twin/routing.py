@@ -4,7 +4,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lab.twin.tree import Tree, Untranslatable, at, is_on, on, vlan
+from lab.nvue.trees import Tree
+from lab.twin.tree import Untranslatable, at, is_on, on, vlan
 
 DEFAULT = "default"
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from lab.nvue import Issue
-from lab.nvue.trees import Path
+from lab.nvue.trees import Path, Tree
 from lab.twin.asic import Asic
 from lab.twin.commands import CommandError
 from lab.twin.frr import Frr
@@ -17,7 +17,7 @@ from lab.twin.model import Switch as Wanted
 from lab.twin.model import parse
 from lab.twin.observe import operational
 from lab.twin.routing import Vrf
-from lab.twin.tree import Tree, Untranslatable
+from lab.twin.tree import Untranslatable
 
 PORTS = frozenset(f"swp{number}" for number in range(1, 33))
 """An MSN3700C's."""

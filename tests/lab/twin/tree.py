@@ -2,10 +2,8 @@
 """Reading an NVUE tree, in either dialect: ``enable: on`` (up to 5.14) and ``state: enabled`` (from 5.15)."""
 
 from collections.abc import Iterator
-from typing import Any
 
-Tree = dict[str, Any]
-Path = tuple[str, ...]
+from lab.nvue.trees import Path, Tree
 
 SWITCHED = ("enable", "state")
 

@@ -211,7 +211,7 @@ def test_a_gateway_is_shared_and_a_vrf_has_its_own_vlan_interface() -> None:
     assert of["vlan10"] == ("svi", "red", 10, "10.1.10.2/24")
     assert of["vlan10-v0"] == ("vrr", "red", 10, "10.1.10.1/24")
     assert of["vlan4001_l3"] == ("svi", "red", 4001)
-    assert of["swp26"] == ("swp", "red", None, "10.9.0.0/31")
+    assert of["swp26"] == ("swp", "red", 0, "10.9.0.0/31")
     assert made.interfaces["vlan10-v0"].mac == "00:00:5e:00:01:01"
     assert made.vnis == {10: 1010, 4001: 5001}
 
