@@ -4,6 +4,12 @@
 from copy import deepcopy
 from typing import Any
 
+from intent.model import Dialect
+from tree import Tree, render
+from unit.cumulus_fabric.fabrics import fabric
+
+LEAVES = ("Leaf0-1", "Leaf0-2", "Leaf1-1")
+
 ROUTED: dict[str, Any] = {
     "networks.public.gateway": {"address": "10.1.9.1/24", "leaves": {"all": "10.1.9.254"}},
     "networks.internal.gateway": {
@@ -132,3 +138,11 @@ OUTSIDE6 = OUTSIDE | {
     ("Leaf0-2", "2001:db8:10::99"): 64901,
     ("Leaf1-1", "fd00:f::6"): 64902,
 }
+
+
+def tree(change: dict[str, Any] | None, name: str = "Leaf0-2", dialect: Dialect = Dialect.UNTIL_5_14) -> Tree:
+    """A switch's tree in the example ``rdg`` with these changes."""
+    whole = fabric(change=change)
+    switch = whole.switch(name)
+    assert switch
+    return render.tree(whole, switch, dialect)

@@ -13,13 +13,13 @@ from lab.nvue import Rules
 from lab.nvue.published import published
 from tree import commands, get_tree, render
 from tree.spelled import spelled
-from unit.cumulus_fabric import nvcommands
+from unit.cumulus_fabric import gateways, nvcommands
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
 from unit.cumulus_fabric.fabrics import CHARM, fabric
-from unit.cumulus_fabric.gateways import ROUTED
+from unit.cumulus_fabric.gateways import LEAVES, ROUTED, WITH_IPV6
 
 OLD, LAST, NEW = Dialect.UNTIL_5_14, Dialect.OF_5_14, Dialect.FROM_5_15
-LEAVES = ("Leaf0-1", "Leaf0-2", "Leaf1-1")
+BOTH = pytest.mark.parametrize("change", [ROUTED, WITH_IPV6], ids=["ipv4", "ipv6"])
 
 
 def changed(values):
@@ -28,8 +28,7 @@ def changed(values):
 
 
 def tree(name="Leaf0-2", dialect=OLD, change=ROUTED):
-    whole = fabric(change=change)
-    return render.tree(whole, whole.switch(name), dialect)
+    return gateways.tree(change, name, dialect)
 
 
 def test_each_leaf_has_the_gateways_and_addresses_of_its_own():
@@ -189,21 +188,24 @@ def test_a_spine_has_nothing_of_it():
 
 @pytest.mark.parametrize("dialect", Dialect)
 @pytest.mark.parametrize("name", LEAVES)
-def test_the_commands_make_the_tree(name, dialect):
-    made = tree(name, dialect)
+@BOTH
+def test_the_commands_make_the_tree(change, name, dialect):
+    made = tree(name, dialect, change)
     assert nvcommands.read(commands.write(made, dialect).typed, dialect) == made
 
 
 @pytest.mark.parametrize("name", LEAVES)
 @pytest.mark.parametrize(("one", "other"), [*permutations(Dialect, 2)])
-def test_a_tree_is_said_in_the_words_of_another_dialect(name, one, other):
-    assert spelled(tree(name, one), other) == tree(name, other)
+@BOTH
+def test_a_tree_is_said_in_the_words_of_another_dialect(change, name, one, other):
+    assert spelled(tree(name, one, change), other) == tree(name, other, change)
 
 
 @pytest.mark.parametrize("minor", range(5, 19))
-def test_each_release_takes_it(minor):
+@BOTH
+def test_each_release_takes_it(change, minor):
     dialect = Dialect.of_release(f"5.{minor}.0")
-    made = [tree(name, dialect) for name in LEAVES]
+    made = [tree(name, dialect, change) for name in LEAVES]
     assert [wrong for each in made for wrong in published(minor).refuse(each)] == []
     assert [wrong for each in made if (wrong := Rules((5, minor)).refuse(each))] == []
 

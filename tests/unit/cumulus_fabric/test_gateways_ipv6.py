@@ -2,22 +2,18 @@
 """IPv6 gateways, their VRFs, and sessions of IPv6: what an intent may say, and the trees of each dialect."""
 
 from copy import deepcopy
-from itertools import permutations
 
 import pytest
 from converge.shape import InvalidValue
 from intent.model import Dialect
 from lab.nvue import Rules
 from lab.nvue.published import published
-from tree import commands, render
-from tree.spelled import spelled
-from unit.cumulus_fabric import nvcommands
+from unit.cumulus_fabric import gateways
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
 from unit.cumulus_fabric.fabrics import fabric, put
-from unit.cumulus_fabric.gateways import ROUTED, WITH_IPV6
+from unit.cumulus_fabric.gateways import LEAVES, ROUTED, WITH_IPV6
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
-LEAVES = ("Leaf0-1", "Leaf0-2", "Leaf1-1")
 
 
 def changed(values):
@@ -26,8 +22,7 @@ def changed(values):
 
 
 def tree(name="Leaf0-2", dialect=OLD, change=WITH_IPV6):
-    whole = fabric(change=change)
-    return render.tree(whole, whole.switch(name), dialect)
+    return gateways.tree(change, name, dialect)
 
 
 def test_up_to_5_14_a_gateway_has_both_versions_at_one_place():
@@ -175,26 +170,6 @@ def test_dhcp_is_relayed_for_the_networks_with_ipv4_only():
     del only["networks.public.gateway"]["address"], only["networks.public.gateway"]["leaves"]
     relay = tree(change=only)["service"]["dhcp-relay"]["red"]
     assert relay["interface"].keys() == {"vlan10", "vlan4001_l3"}
-
-
-@pytest.mark.parametrize("dialect", Dialect)
-@pytest.mark.parametrize("name", LEAVES)
-def test_the_commands_make_the_tree(name, dialect):
-    made = tree(name, dialect)
-    assert nvcommands.read(commands.write(made, dialect).typed, dialect) == made
-
-
-@pytest.mark.parametrize("name", LEAVES)
-@pytest.mark.parametrize(("one", "other"), [*permutations(Dialect, 2)])
-def test_a_tree_is_said_in_the_words_of_another_dialect(name, one, other):
-    assert spelled(tree(name, one), other) == tree(name, other)
-
-
-@pytest.mark.parametrize("minor", range(5, 19))
-def test_each_release_takes_it(minor):
-    made = [tree(name, Dialect.of_release(f"5.{minor}.0")) for name in LEAVES]
-    assert [wrong for each in made for wrong in published(minor).refuse(each)] == []
-    assert [wrong for each in made if (wrong := Rules((5, minor)).refuse(each))] == []
 
 
 @pytest.mark.parametrize(("minor", "dialect"), [(14, NEW), (15, OLD)])
