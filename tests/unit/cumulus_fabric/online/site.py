@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from audit.foreign import Ownership
+from converge import Severity
 from intent import model
 from intent.model import Dialect, Fabric
 from lab.nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
@@ -65,6 +66,11 @@ class Rack:
 def taking_over(fabric: Fabric, rack: Rack) -> Site:
     """A site of another intent, which knows that this charm has made what the rack's intent has."""
     return Site(fabric, rack.site.fleet, ownership=Ownership(rack.site.survey().last))
+
+
+def worse(site: Site) -> list[str]:
+    """The findings of verify that are worse than a warning."""
+    return [each.sentence() for each in site.verify() if each.severity > Severity.WARNING]
 
 
 def wired(fabric: Fabric) -> Wires:

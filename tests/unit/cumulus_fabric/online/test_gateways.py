@@ -7,15 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from audit.foreign import Ownership
 from converge import Severity
-from intent.model import Fabric
 from lab.nvue import merge
-from online import Site
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.gateways import OUTSIDE, ROUTED
+from unit.cumulus_fabric.gateways import OUTSIDE, OUTSIDE6, ROUTED, WITH_IPV6
 from unit.cumulus_fabric.online.drained import POLICY, runs
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over, worse
 
 ROUTING = fabric(change=ROUTED)
 RELEASES = ["5.9.2", "5.14.0", "5.15.0"]
@@ -28,23 +25,20 @@ def made(request: pytest.FixtureRequest) -> Iterator[Rack]:
         yield found
 
 
-def known(made: Rack, other: Fabric = ROUTING) -> Site:
-    return replace(made.site, fabric=other, ownership=Ownership({**made.site.survey().last}))
-
-
-def worse(site: Site) -> list[str]:
-    return [each.sentence() for each in site.verify() if each.severity > Severity.WARNING]
-
-
 def key(made: Rack) -> str:
     """The key of an interface's addresses in the release's tree."""
     return "ipv4" if made.servers["Leaf0-1"].switch.rules.new else "ip"
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_six_switches_become_a_fabric_that_routes_and_a_second_run_writes_nothing(release: str) -> None:
-    with rack(ROUTING, release=release) as six:
-        six.wires.outside |= OUTSIDE
+@pytest.mark.parametrize(
+    ("change", "outside"), [(ROUTED, OUTSIDE), (WITH_IPV6, OUTSIDE6)], ids=["ipv4", "ipv6"]
+)
+def test_six_switches_become_a_fabric_that_routes_and_a_second_run_writes_nothing(
+    change: dict[str, Any], outside: dict[tuple[str, str], int], release: str
+) -> None:
+    with rack(fabric(change=change), release=release) as six:
+        six.wires.outside |= outside
         assert six.site.apply(policy=POLICY).applied
         six.forget()
         assert six.site.apply(policy=POLICY).applied
@@ -67,7 +61,7 @@ def test_a_router_that_is_not_ready_stops_no_apply_and_is_named_by_verify() -> N
 
 
 def test_nothing_of_it_is_foreign(made: Rack) -> None:
-    said = [each.sentence() for each in known(made).survey().plan.findings]
+    said = [each.sentence() for each in taking_over(made.fabric, made).survey().plan.findings]
     words = ("vlan9", "vlan10", "vrf", "10.9.0", "route-map", "dhcp-relay", "VRF")
     assert [each for each in said if any(word in each for word in words)] == []
 
@@ -75,7 +69,7 @@ def test_nothing_of_it_is_foreign(made: Rack) -> None:
 def test_a_gateway_that_leaves_the_intent_goes_with_its_interface(made: Rack) -> None:
     without = deepcopy(ROUTED)
     del without["networks.overlay.gateway"], without["vrfs"]["blue"]
-    site = known(made, fabric(change=without))
+    site = taking_over(fabric(change=without), made)
     assert site.apply(policy=POLICY).applied
     assert "vlan40" not in made.applied["Leaf0-1"]["interface"]
     assert set(made.applied["Leaf0-1"]["vrf"]) == {"default", "red"}
@@ -83,7 +77,7 @@ def test_a_gateway_that_leaves_the_intent_goes_with_its_interface(made: Rack) ->
 
 
 def test_without_any_of_it_the_switches_run_the_guides_fabric(made: Rack) -> None:
-    site = known(made, fabric())
+    site = taking_over(fabric(), made)
     assert site.apply(policy=POLICY).applied
     for name, tree in made.applied.items():
         assert set(tree.get("vrf", {})) == {"default"}, name
@@ -110,7 +104,7 @@ def test_what_others_have_in_a_vrf_and_on_a_gateway_stays(made: Rack) -> None:
             "green": {"evpn": {**on, "vni": {"5003": {}}}},
         },
     }
-    site = known(made)
+    site = taking_over(made.fabric, made)
     runs(made, merge(made.applied["Leaf0-1"], theirs), "Leaf0-1")
     told = " ".join(each.what for each in site.survey().plan.findings if each.subject == "Leaf0-1")
     for word in (

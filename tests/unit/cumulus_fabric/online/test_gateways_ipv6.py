@@ -7,15 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from audit.foreign import Ownership
-from converge import Severity
-from intent.model import Fabric
 from lab.nvue import merge
-from online import Site
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.gateways import OUTSIDE6, ROUTED, WITH_IPV6
 from unit.cumulus_fabric.online.drained import POLICY, runs
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over, worse
 
 ROUTING = fabric(change=WITH_IPV6)
 RELEASES = ["5.9.2", "5.14.0", "5.15.0"]
@@ -29,27 +25,9 @@ def made(request: pytest.FixtureRequest) -> Iterator[Rack]:
         yield found
 
 
-def known(made: Rack, other: Fabric = ROUTING) -> Site:
-    return replace(made.site, fabric=other, ownership=Ownership({**made.site.survey().last}))
-
-
-def worse(site: Site) -> list[str]:
-    return [each.sentence() for each in site.verify() if each.severity > Severity.WARNING]
-
-
 def part(made: Rack) -> str:
     """The key of what an interface has of IPv6 in the release's tree."""
     return "ipv6" if made.servers[LEAF].switch.rules.new else "ip"
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_six_switches_get_it_and_a_second_run_writes_nothing(release: str) -> None:
-    with rack(ROUTING, release=release) as six:
-        six.wires.outside |= OUTSIDE6
-        assert six.site.apply(policy=POLICY).applied
-        six.forget()
-        assert six.site.apply(policy=POLICY).applied
-        assert (six.writes(), worse(six.site)) == ([], [])
 
 
 def test_a_switch_shows_the_link_local_address_of_vrrs_mac_address_too(made: Rack) -> None:
@@ -62,12 +40,12 @@ def test_a_switch_shows_the_link_local_address_of_vrrs_mac_address_too(made: Rac
 
 
 def test_nothing_of_it_is_foreign(made: Rack) -> None:
-    said = [each.sentence() for each in known(made).survey().plan.findings]
+    said = [each.sentence() for each in taking_over(made.fabric, made).survey().plan.findings]
     assert [each for each in said if any(word in each for word in ("vlan", "2001:db8", "fd00"))] == []
 
 
 def test_ipv6_that_leaves_the_intent_goes_and_ipv4_stays(made: Rack) -> None:
-    site = known(made, fabric(change=ROUTED))
+    site = taking_over(fabric(change=ROUTED), made)
     assert site.apply(policy=POLICY).applied
     left = made.applied[LEAF]
     assert ":" not in "".join(left["interface"]["vlan10"].get(part(made), {}).get("address", {}))
@@ -79,7 +57,7 @@ def test_ipv6_that_leaves_the_intent_goes_and_ipv4_stays(made: Rack) -> None:
 
 def test_an_address_of_others_beside_it_stays_and_is_named(made: Rack) -> None:
     theirs = {"interface": {"vlan40": {part(made): {"address": {"2001:db8:41::9/64": {}}}}}}
-    site = known(made)
+    site = taking_over(made.fabric, made)
     runs(made, merge(made.applied[LEAF], theirs), LEAF)
     told = " ".join(each.what for each in site.survey().plan.findings if each.subject == LEAF)
     assert f"interface vlan40 {part(made)} address" in told

@@ -14,7 +14,7 @@ from maintenance import Maintenance
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import POLICY, addressed, runs, shut
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over, worse
 from unit.cumulus_fabric.test_numbered_links import OWN, own
 
 NUMBERED = fabric(change=OWN)
@@ -25,14 +25,6 @@ RELEASES = ["5.9.2", "5.15.0"]
 def made(request: pytest.FixtureRequest) -> Iterator[Rack]:
     with rack(NUMBERED, release=request.param, applied=True) as found:
         yield found
-
-
-def known(made: Rack, other: Fabric = NUMBERED) -> Site:
-    return replace(made.site, fabric=other, ownership=Ownership({**made.site.survey().last}))
-
-
-def worse(site: Site) -> list[str]:
-    return [each.sentence() for each in site.verify() if each.severity > Severity.WARNING]
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -56,16 +48,16 @@ def test_a_session_that_is_down_is_told_by_its_port(made: Rack) -> None:
 
 
 def test_nothing_of_it_is_foreign(made: Rack) -> None:
-    said = [each.sentence() for each in known(made).survey().plan.findings]
+    said = [each.sentence() for each in taking_over(made.fabric, made).survey().plan.findings]
     assert [each for each in said if "10.1.0" in each or "not in the intent" in each] == []
 
 
 def test_a_leaf_drains_and_returns(made: Rack) -> None:
     before = made.applied
-    assert Maintenance(known(made), "Leaf0-2", POLICY).drain().applied
+    assert Maintenance(taking_over(made.fabric, made), "Leaf0-2", POLICY).drain().applied
     assert not addressed(made, "Leaf0-2")
     assert shut(made, "Leaf0-2")
-    assert Maintenance(known(made), "Leaf0-2", POLICY).undrain().applied
+    assert Maintenance(taking_over(made.fabric, made), "Leaf0-2", POLICY).undrain().applied
     assert made.applied == before
 
 
@@ -87,8 +79,8 @@ def test_a_link_in_use_keeps_its_addresses_until_it_is_shut(made: Rack) -> None:
         "10.1.0.8; the change of one end would cut it; shut the link in the intent, apply, and open it again "
         "with the next apply; that is switches.Leaf0-1.port-settings: {swp31: {shut: true}}"
     )
-    assert said in blocked(known(made, other()))
-    site = known(made, other(shut=True))
+    assert said in blocked(taking_over(other(), made))
+    site = taking_over(other(shut=True), made)
     assert blocked(site) == []
     assert site.apply(policy=POLICY).applied
     assert worse(site) == []
@@ -105,13 +97,15 @@ def test_a_link_in_use_keeps_its_addresses_until_it_is_shut(made: Rack) -> None:
 
 def test_a_leaf_that_would_lose_its_only_session_is_named(made: Rack) -> None:
     made.wires.cut.add(("Leaf0-1", "swp32"))
-    report = known(made, other(shut=True)).apply(policy=POLICY)
+    report = taking_over(other(shut=True), made).apply(policy=POLICY)
     assert not report.applied
     assert any("Leaf0-1" in each.sentence() for each in report.reasons)
 
 
 def test_a_numbered_link_loses_its_addresses_only_while_it_is_shut(made: Rack) -> None:
-    assert any("the intent says that it has no address" in each for each in blocked(known(made, fabric())))
+    assert any(
+        "the intent says that it has no address" in each for each in blocked(taking_over(fabric(), made))
+    )
 
 
 def test_two_switches_without_spines_have_all_of_it() -> None:

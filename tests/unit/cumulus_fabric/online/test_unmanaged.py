@@ -19,14 +19,10 @@ from online import Site
 from tree import get_path, leaves, nested, render
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.choices import CHOICES
-from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over, worse
 from unit.cumulus_fabric.online.small import PLAIN, RELEASES, TENANT, made_of
 from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.unmanaged import BESIDE, ON, blocked, joined, on_port, typed, vlan, words
-
-
-def worse(site: Site) -> list[str]:
-    return [each.sentence() for each in site.verify() if each.severity > Severity.WARNING]
 
 
 def lost(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
