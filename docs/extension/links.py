@@ -4,11 +4,13 @@
 All are written as relative paths, as GitHub follows them. Documents of the whole repository, such as a
 charm's README, are pages of the site. A link to a charm's charmcraft.yaml leads to the page of the reference
 that is generated from it; to any other file, to the repository that GitHub builds, and in a local build to a
-copy of the file.
+copy of the file. A page that a program of ours made, such as an example of a report, stands in docs/ as HTML,
+is copied to the same place in the site, and is linked by `<a href>`: Sphinx would offer it as a download.
 """
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from sphinx.util import logging
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs"
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+MADE = re.compile(r'<a href="(?!https?:)([^"#]+)"')
+"""A link to a page that is HTML in docs/."""
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GENERATED = PAGES / "reference/generated"
 """Pages that are there only after a build: nothing links to them, since GitHub does not have them."""
@@ -39,6 +43,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Have documents copied, and the links of each page rewritten, before it is parsed."""
     app.connect("builder-inited", _copy)
     app.connect("source-read", _rewrite)
+    app.connect("build-finished", _copy_made)
     return {"parallel_read_safe": True}
 
 
@@ -58,9 +63,19 @@ def _copy(_app: Sphinx) -> None:
             copy.write_text(text)
 
 
+def _copy_made(app: Sphinx, problem: Exception | None) -> None:
+    if problem is None and app.builder.format == "html":
+        for path in PAGES.rglob("*.html"):
+            place = Path(app.outdir) / path.relative_to(PAGES)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+
+
 def broken(document: Path) -> Iterator[str]:
     """The relative links of a document, as it writes them, that GitHub cannot follow."""
-    for found in LINK.finditer(document.read_text()):
+    text = document.read_text()
+    yield from (made for made in MADE.findall(text) if not _target(document, made).exists())
+    for found in LINK.finditer(text):
         path = _target(document, found[1])
         if GENERATED in path.parents or not path.exists():
             yield found[1]

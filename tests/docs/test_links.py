@@ -24,8 +24,9 @@ def test_a_link_to_what_is_not_there_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# One `two`, three\n[a](#one-two-three) [b](#four) [c](other.md) [d](https://x.example)\n"
+        'And <a href="made.html">e</a>.\n'
     )
-    assert list(broken(page)) == ["#four", "other.md"]
+    assert list(broken(page)) == ["made.html", "#four", "other.md"]
 
 
 @pytest.fixture
@@ -75,6 +76,13 @@ def test_in_a_local_build_the_site_has_a_copy_of_it(site: Path, monkeypatch: pyt
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     (copy,) = [link for link in built(site) if link.endswith("one.yaml")]
     assert (site / "out" / copy).read_text() == "one: 1"
+
+
+def test_a_page_that_a_program_made_is_at_its_place_in_the_site(site: Path) -> None:
+    (site / "docs/how-to").mkdir()
+    (site / "docs/how-to/made.html").write_text("<p>made</p>")
+    built(site)
+    assert (site / "out/how-to/made.html").read_text() == "<p>made</p>"
 
 
 def test_links_to_other_sites_are_left_alone() -> None:
