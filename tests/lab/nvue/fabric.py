@@ -12,7 +12,7 @@ from lab.nvue import routing
 from lab.nvue.addresses import addresses, port_of
 from lab.nvue.factory import HOSTNAME
 from lab.nvue.rules import Issue, Rules, vnis
-from lab.nvue.trees import Path, Tree, merge, nested
+from lab.nvue.trees import Path, Tree, along, merge
 
 Port = tuple[str, str]
 """A switch's host name and one of its ports: ``("leaf0-1", "swp31")``."""
@@ -147,8 +147,7 @@ class Member:
 
     def operational(self, path: Path = ()) -> Tree:
         """The parts above and below ``path``: what each one shows has to be worked out from all switches."""
-        shown: Tree = {}
-        for part, show in (
+        parts = (
             (("interface",), self._interfaces),
             (("bridge", "domain"), self._bridges),
             (("platform", "transceiver"), self._modules),
@@ -157,10 +156,8 @@ class Member:
             (("evpn", "vni"), self._vnis),
             (("qos", "roce"), self._roce),
             (("mlag",), self._mlag),
-        ):
-            if all(one == other for one, other in zip(part, path)):
-                shown = merge(nested(part, show()), shown)
-        return shown
+        )
+        return along(parts, path)
 
     def _vrfs(self) -> Tree:
         shown = routing.vrfs(self.tree, self.rules.on, self._outside)

@@ -3,7 +3,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -60,6 +60,15 @@ def nested(path: tuple[str, ...], value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value
+
+
+def along(parts: Iterable[tuple[Path, Callable[[], Any]]], path: Path) -> Tree:
+    """A tree of the parts above and below ``path``; the others are not worked out."""
+    tree: Tree = {}
+    for part, show in parts:
+        if all(one == other for one, other in zip(part, path)):
+            tree = merge(nested(part, show()), tree)
+    return tree
 
 
 def included(tree: Tree, patterns: list[tuple[str, ...]]) -> Tree:

@@ -28,6 +28,8 @@ OF_ROUTING = {"macvlan": 0, "vlan": 1, "vrf": 2}
 """Kinds of links that routing has, in the order in which they can go."""
 
 Link = dict[str, Any]
+Membership = dict[int, frozenset[str]]
+"""The VLANs of a port of the bridge, each with its flags."""
 
 
 class Links:
@@ -61,6 +63,17 @@ class Links:
     def read(self) -> dict[str, Link]:
         """All links by name, with their addresses."""
         return {link["ifname"]: link for link in listed(self.namespace, "ip", "-d", "address")}
+
+    def memberships(self) -> dict[str, Membership]:
+        """The VLANs of each port of the bridge, and of the bridge itself."""
+        return {
+            port["ifname"]: {
+                vlan: frozenset(entry.get("flags", []))
+                for entry in port["vlans"]
+                for vlan in range(entry["vlan"], entry.get("vlanEnd", entry["vlan"]) + 1)
+            }
+            for port in listed(self.namespace, "bridge", "vlan", "show")
+        }
 
     def vnis(self) -> dict[int, int]:
         """The VNI of each VLAN, as the bridge has them."""
@@ -141,14 +154,7 @@ class Links:
 
     def _vlans(self, switch: Switch) -> None:
         lines = []
-        has = {
-            port["ifname"]: {
-                vlan: frozenset(entry.get("flags", []))
-                for entry in port["vlans"]
-                for vlan in range(entry["vlan"], entry.get("vlanEnd", entry["vlan"]) + 1)
-            }
-            for port in listed(self.namespace, "bridge", "vlan", "show")
-        }
+        has = self.memberships()
         for interface in switch.interfaces.values():
             if interface.bridged:
                 wanted = {
@@ -247,7 +253,7 @@ def _settings(interface: Interface, link: Link, bond: str | None) -> list[str]:
     return lines
 
 
-def _membership(port: str, has: dict[int, frozenset[str]], wanted: dict[int, frozenset[str]]) -> list[str]:
+def _membership(port: str, has: Membership, wanted: Membership) -> list[str]:
     lines = [f"vlan del dev {port} vid {vlan}" for vlan in sorted(has.keys() - wanted.keys())]
     for vlan, flags in sorted(wanted.items()):
         if has.get(vlan) != flags:

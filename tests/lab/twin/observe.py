@@ -6,11 +6,13 @@ the RoCE mode is what was applied: a namespace has no buffers. The layout is tes
 """
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lab.nvue.trees import Tree
-from lab.twin.commands import listed
-from lab.twin.links import VXLAN, Link
+from lab.nvue.trees import Path, Tree, along
+from lab.twin.frr import Frr
+from lab.twin.links import VXLAN, Link, Membership
 from lab.twin.model import BRIDGE, MANAGEMENT
 
 if TYPE_CHECKING:
@@ -19,23 +21,24 @@ if TYPE_CHECKING:
 KINDS = {"bond": "bond", "bridge": "bridge", "vrf": "vrf", "vxlan": "vxlan", "vlan": "svi", "macvlan": "svi"}
 
 
-def operational(switch: "TwinSwitch") -> Tree:
-    """The whole operational tree of one switch."""
-    links = switch.links.read()
-    bgp = switch.frr.show("bgpd", "bgp summary")
-    return {
-        "interface": _interfaces(links, switch.lldp.neighbours()),
-        "bridge": {"domain": _bridge(switch.name)},
-        "vrf": {
-            "default": {"router": {"bgp": {"neighbor": _neighbours(bgp)}}},
-            **{vrf.name: _vrf(switch, vrf.name) for vrf in switch.vrfs},
-        },
-        "evpn": {
-            "multihoming": {"esi": _segments(switch.frr.show("zebra", "evpn es detail"))},
-            "vni": _vnis(switch.frr.show("zebra", "evpn vni detail"), switch.links.vnis()),
-        },
-        "qos": {"roce": {"mode": switch.roce} if switch.roce else {}},
-    }
+def operational(switch: "TwinSwitch", path: Path = ()) -> Tree:
+    """The operational tree of one switch, at least what is at ``path``.
+
+    Each part costs processes, of which a busy guest starts few in a second: what is not read is not asked.
+    """
+    parts: list[tuple[Path, Callable[[], Tree]]] = [
+        (("interface",), lambda: _interfaces(switch.links.read(), switch.lldp.neighbours())),
+        (("bridge", "domain"), lambda: _bridge(switch.links.memberships())),
+        (("vrf", "default"), lambda: _sessions(switch.frr, "bgp summary")),
+        *((("vrf", vrf.name), partial(_vrf, switch.frr, vrf.name)) for vrf in switch.vrfs),
+        (("evpn", "multihoming", "esi"), lambda: _segments(switch.frr.show("zebra", "evpn es detail"))),
+        (
+            ("evpn", "vni"),
+            lambda: _vnis(switch.frr.show("zebra", "evpn vni detail"), switch.links.vnis()),
+        ),
+        (("qos", "roce"), lambda: {"mode": switch.roce} if switch.roce else {}),
+    ]
+    return along(parts, path)
 
 
 def _interfaces(links: dict[str, Link], neighbours: dict[str, list[dict[str, Any]]]) -> Tree:
@@ -83,20 +86,17 @@ def _lldp(said: dict[str, Any]) -> tuple[str, Tree]:
     }
 
 
-def _bridge(namespace: str) -> Tree:
-    ports: Tree = {}
-    for port in listed(namespace, "bridge", "vlan", "show"):
-        if port["ifname"] in (BRIDGE, VXLAN):
-            continue
-        ports[port["ifname"]] = {
+def _bridge(memberships: dict[str, Membership]) -> Tree:
+    ports = {
+        port: {
             "vlan": {
-                str(vlan): {
-                    "tag-state": "untagged" if "Egress Untagged" in entry.get("flags", []) else "tagged"
-                }
-                for entry in port["vlans"]
-                for vlan in range(entry["vlan"], entry.get("vlanEnd", entry["vlan"]) + 1)
+                str(vlan): {"tag-state": "untagged" if "Egress Untagged" in flags else "tagged"}
+                for vlan, flags in vlans.items()
             }
         }
+        for port, vlans in memberships.items()
+        if port not in (BRIDGE, VXLAN)
+    }
     return {BRIDGE: {"port": ports, "type": "vlan-aware"}} if ports else {}
 
 
@@ -119,11 +119,15 @@ def _neighbours(summary: dict[str, Any]) -> Tree:
     return shown
 
 
-def _vrf(switch: "TwinSwitch", name: str) -> Tree:
-    """A VRF: the state of its VNI, and its sessions."""
-    sessions = _neighbours(switch.frr.show("bgpd", f"bgp vrf {name} summary"))
-    told = switch.frr.show("zebra", f"vrf {name} vni").get("vrfs", [])
-    shown = [
+def _sessions(frr: Frr, summary: str) -> Tree:
+    """A VRF with its sessions."""
+    return {"router": {"bgp": {"neighbor": _neighbours(frr.show("bgpd", summary))}}}
+
+
+def _vrf(frr: Frr, name: str) -> Tree:
+    """A VRF beside the default one: the state of its VNI, and its sessions."""
+    told = frr.show("zebra", f"vrf {name} vni").get("vrfs", [])
+    evpn = [
         {
             "vni": {str(each["vni"]): {}},
             "state": each["state"],
@@ -133,7 +137,7 @@ def _vrf(switch: "TwinSwitch", name: str) -> Tree:
         for each in told
         if each.get("sviIntf", "").startswith("vlan")
     ]
-    return {"evpn": next(iter(shown), {}), "router": {"bgp": {"neighbor": sessions}}}
+    return {"evpn": next(iter(evpn), {}), **_sessions(frr, f"bgp vrf {name} summary")}
 
 
 def _segments(segments: list[dict[str, Any]]) -> Tree:

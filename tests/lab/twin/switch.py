@@ -2,7 +2,6 @@
 """One switch: what stands behind its NVUE interface."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -22,8 +21,6 @@ from lab.twin.tree import Untranslatable
 PORTS = frozenset(f"swp{number}" for number in range(1, 33))
 """An MSN3700C's."""
 
-FRESH = 1.0  # seconds: a client reads the tree in several parts
-
 
 class TwinSwitch:
     """The backend of one switch's NVUE interface (``lab.nvue.Backend``), in a namespace of its name.
@@ -42,9 +39,6 @@ class TwinSwitch:
         self.asic = Asic(name, self.frr)
         self._runs = Wanted()
         self._lock = threading.Lock()
-        self._looking = threading.Lock()
-        self._seen: Tree = {}
-        self._seen_at = float("-inf")
 
     def start(self) -> None:
         """Start its daemons; the switch then waits for its first configuration."""
@@ -79,11 +73,8 @@ class TwinSwitch:
         return None
 
     def operational(self, path: Path = ()) -> Tree:
-        """Return the switch's state of now, read from the kernel, FRR and lldpd; at most a second old."""
-        with self._looking:
-            if time.monotonic() - self._seen_at > FRESH:
-                self._seen, self._seen_at = operational(self), time.monotonic()
-            return self._seen
+        """Return the switch's state of now, read from the kernel, FRR and lldpd."""
+        return operational(self, path)
 
     @property
     def roce(self) -> str | None:
