@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from converge import Finding, Severity
 from rest.client import Nvue
-from rest.connection import LOOK_S, SwitchError
+from rest.connection import SwitchError
 from rest.fleet import Fleet
 from tree import OF_IP, Tree, get_path, nodes
 from tree.record import UNKNOWN, Box
@@ -109,7 +109,7 @@ def observe(
 
     def look(switch: Nvue) -> SwitchState:
         before = (known or {}).get(switch.name)
-        with switch.within(LOOK_S):
+        with switch.looked_at():
             system = {} if before else switch.get("/system")
             release = before.release if before else release_of(switch, system)
             applied = before.applied if before else switch.applied()

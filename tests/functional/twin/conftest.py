@@ -58,7 +58,7 @@ def started(guest: Guest, arguments: str = "", files: Mapping[str, str] | None =
 
 def applied(rack: Rack, racks: Sequence[tuple[str, str]]) -> None:
     """Bring the rack to the intent, and wait until these racks of leaves forward."""
-    report = rack.operate("apply", timeout=600)
+    report = rack.operate("apply")
     assert report["applied"], report
     rack.until(lambda: settled(rack, racks), 300, "the fabric does not settle")
 
@@ -68,11 +68,10 @@ def settled(rack: Rack, racks: Sequence[tuple[str, str]]) -> bool:
 
     FRR elects forwarders seconds after the sessions are there, on a slow machine many seconds after.
     """
-    seen = rack.operate("read")
-    for pair in racks:
-        first, second = (seen[leaf]["evpn"]["multihoming"]["esi"] for leaf in pair)
-        for esi in first.keys() & second.keys():
-            flags = [segments[esi]["flags"] for segments in (first, second)]
+    seen = rack.operate("read", "/evpn/multihoming/esi")
+    for first, second in racks:
+        for esi in seen[first].keys() & seen[second].keys():
+            flags = [seen[leaf][esi]["flags"] for leaf in (first, second)]
             # A bond without its host is down, and nobody forwards to it.
             if any("oper-up" in each for each in flags) and sum("df" in each for each in flags) != 1:
                 return False

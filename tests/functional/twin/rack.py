@@ -2,6 +2,7 @@
 """A rack of twins in a guest, and cumulus-fabric's verbs on it."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ INTENT = "/run/intent.yaml"
 
 OPERATE = [
     "env",
+    # The code's disk is read-only: without a place for what Python compiles, each command compiles all of it.
+    "PYTHONPYCACHEPREFIX=/var/cache/operate",
     f"PYTHONPATH={CODE}/charms/cumulus-fabric/src:{CODE}/lib",
     "python3",
     f"{CODE}/tests/functional/twin/operate.py",
@@ -30,9 +33,9 @@ class Rack:
 
     def start(self, arguments: str = "") -> None:
         """Start it with ``python -m lab.twin``'s arguments, and return when every switch answers."""
-        twin.start(self.guest, arguments, patience=300)
+        twin.start(self.guest, arguments, patience=600)
 
-    def operate(self, *args: str, tree: Any = None, timeout: float = 300) -> Any:
+    def operate(self, *args: str, tree: Any = None, timeout: float = 1800) -> Any:
         """See operate.py."""
         stdin = json.dumps(tree) if tree is not None else None
         done = self.guest.run([*OPERATE, *args], stdin=stdin, timeout=timeout)
@@ -45,7 +48,9 @@ class Rack:
     def ping(self, host: str, address: str, count: int = 3, size: int = 56) -> int:
         """How many of ``count`` unfragmented pings are answered."""
         command = f"ping -q -n -M do -s {size} -i 0.2 -W 2 -c {count} {address}"
-        return int(self.on(host, command, check=False).partition(" packets transmitted, ")[2].split()[0])
+        # Without a route ping says so on standard error, and sends nothing.
+        found = re.search(r" packets transmitted, (\d+)", self.on(host, command, check=False))
+        return int(found[1]) if found else 0
 
     def until(self, holds: Callable[[], bool], seconds: float, problem: str) -> None:
         """Wait until something holds."""

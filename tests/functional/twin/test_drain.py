@@ -23,13 +23,13 @@ PORTS = {"Leaf0-2": ("swp9", "swp10"), "Spine0": ("swp13", "swp14")}
 def test_hosts_notice_neither_a_drain_nor_the_return(rack: Rack, switch: str, run: int) -> None:
     with Probes(rack, FLOWS) as leaving:
         assert packets(rack, switch, PORTS[switch]) > CARRIES
-        report = rack.operate("drain", switch, timeout=600)
+        report = rack.operate("drain", switch)
         assert report["applied"], report
         assert packets(rack, switch, PORTS[switch]) < QUIET
     leaving.check()
     assert any(f["what"] == "is drained" for f in rack.operate("verify"))
     with Probes(rack, FLOWS) as returning:
-        report = rack.operate("undrain", switch, timeout=600)
+        report = rack.operate("undrain", switch)
         assert report["applied"], report
         rack.until(
             lambda: packets(rack, switch, PORTS[switch]) > CARRIES, 120, f"{switch} carries nothing again"
@@ -40,6 +40,6 @@ def test_hosts_notice_neither_a_drain_nor_the_return(rack: Rack, switch: str, ru
 
 def test_a_host_with_one_leg_keeps_its_leaf(rack: Rack) -> None:
     rack.on("compute0", "ip link set eth0 down")
-    report = rack.operate("drain", "Leaf0-2", timeout=600)
+    report = rack.operate("drain", "Leaf0-2")
     assert not report["applied"]
     assert report["verdict"] == "nothing was sent to any switch"

@@ -33,7 +33,7 @@ def test_hosts_do_not_notice_that_a_rack_is_added(first_rack: Rack) -> None:
     with Probes(rack, FLOWS) as probes:
         assert sum(packets(rack, spine, ("swp13", "swp14")) for spine in ("Spine0", "Spine1")) > CARRIES
         rack.guest.write(INTENT, RDG.read_text())
-        report = rack.operate("apply", timeout=600)
+        report = rack.operate("apply")
         assert report["verdict"] == "fully applied: 4 switches changed", report
         rack.until(lambda: reached(rack), 300, "the new rack is not reached")
     probes.check()

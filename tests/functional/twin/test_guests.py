@@ -32,7 +32,7 @@ def pair() -> Iterator[tuple[Rack, Guest]]:
         fabric.write("/run/wiring.json", wiring.dump())
         rack = Rack(fabric)
         rack.start("/run/wiring.json")
-        assert rack.operate("apply", timeout=600)["applied"]
+        assert rack.operate("apply")["applied"]
         yield rack, node
 
 

@@ -47,7 +47,7 @@ def test_a_drain_takes_the_legs_that_it_names_and_no_traffic(rack: Rack) -> None
     assert said(shares, "LEG") == said(shares, "MOMENT", "LEG", "PAUSE", "LAST")
     before = carriers(rack)
     with Probes(rack, FLOWS) as probes:
-        report = rack.operate("drain", "Leaf0-2", timeout=600)
+        report = rack.operate("drain", "Leaf0-2")
         assert report["applied"], report
         named = [each["what"] for each in report["reasons"] if each["subject"] == "Leaf0-2"]
         assert any(what.startswith("these hosts lose a leg, and keep another one: ") for what in named)
@@ -64,7 +64,7 @@ def test_an_apply_takes_no_leg_that_its_plan_does_not_name(rack: Rack) -> None:
     assert said(shares, "LEG", "LAST") == set()
     before = carriers(rack)
     with Probes(rack, FLOWS) as probes:
-        report: dict[str, Any] = rack.operate("apply", timeout=900)
+        report: dict[str, Any] = rack.operate("apply")
         assert report["applied"], report
     assert gone(before, carriers(rack)) <= said(shares, "MOMENT")
     alone = {each["host"] for each in shares if each["loses"] == "PAUSE"}

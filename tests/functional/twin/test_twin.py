@@ -150,7 +150,7 @@ def test_verify_finds_a_wrong_vlan(rack: Rack) -> None:
     assert (switch, what.partition(":")[0]) == ("Leaf1-1", "2 settings differ from the intent")
     for vlan in (40, 41):
         assert f"interface bond1 bridge domain br_default vlan {vlan}" in what
-    assert rack.operate("apply", timeout=600)["applied"]
+    assert rack.operate("apply")["applied"]
     assert blocking(rack.operate("verify")) == []
 
 
@@ -215,5 +215,5 @@ def test_what_the_twin_does_not_translate_is_refused_by_its_path(rack: Rack) -> 
 
 
 def test_an_applied_fabric_is_applied_again_without_a_write(rack: Rack) -> None:
-    report = rack.operate("apply", timeout=600)
+    report = rack.operate("apply")
     assert report["verdict"] == "fully applied: 0 switches changed"

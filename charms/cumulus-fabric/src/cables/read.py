@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from intent.model import Fabric
 from rest.client import Nvue
-from rest.connection import LOOK_S, SwitchError
+from rest.connection import SwitchError
 from rest.fleet import Fleet
 from tree import Tree, nodes
 from tree.render import BRIDGE
@@ -30,7 +30,7 @@ def read(fleet: Fleet, fabric: Fabric, names: Collection[str]) -> tuple[dict[str
     """The answers of these switches, and why the others have none, by name."""
 
     def look(nvue: Nvue) -> Seen:
-        with nvue.within(LOOK_S):
+        with nvue.looked_at():
             state = {"interface": nvue.get("/interface", include=[f"/*/{part}" for part in (*PARTS, LLDP)])}
             modules = _part(nvue, "/platform/transceiver")
             switch = fabric.switch(nvue.name)

@@ -114,7 +114,7 @@ class Nvue:
         self._connection: Connection | None = None
         self._used = 0.0
         self._expands = True
-        self._end, self._seconds = math.inf, math.inf
+        self._end = math.inf
         self.login = access.others.get(name, access.credentials)
         self._headers = self.login.headers
 
@@ -291,9 +291,9 @@ class Nvue:
         return read(self.login.user, where, f"{method} {path}", status, content)
 
     @contextmanager
-    def within(self, seconds: float) -> Generator[None, None, None]:
-        """Begin no request after so many seconds, so that many slow answers do not add up."""
-        self._end, self._seconds = self._access.clock.monotonic() + seconds, seconds
+    def looked_at(self) -> Generator[None, None, None]:
+        """Begin no request once the look takes too long, so that many slow answers do not add up."""
+        self._end = self._access.clock.monotonic() + self._access.look
         try:
             yield
         finally:
@@ -301,7 +301,8 @@ class Nvue:
 
     def _in_time(self) -> None:
         if self._access.clock.monotonic() > self._end:
-            raise SwitchError("unreachable", f"it cannot be read within {self._seconds:g} s", SLOW)
+            what = f"it cannot be read within {self._access.look:g} s"
+            raise SwitchError("unreachable", what, SLOW)
 
     def fingerprint(self) -> str:
         """The SHA-256 of the certificate that it presents, which nothing has checked; sends no request.

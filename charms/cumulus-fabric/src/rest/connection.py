@@ -133,6 +133,7 @@ class Access:
     # By switch name, those that the switch takes instead
     others: Mapping[str, Credentials] = field(default_factory=dict[str, Credentials])
     identity: Identity | None = None  # for switches that ask their clients for a certificate
+    look: float = LOOK_S  # seconds after which no further part of a switch is read
 
 
 def connect(name: str, address: str, port: int, access: Access) -> Connection:

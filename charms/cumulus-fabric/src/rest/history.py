@@ -12,7 +12,7 @@ from tree import Tree, get_path, get_tree, nested, nodes, patched
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 
 from rest.client import USERS, Nvue
-from rest.connection import LOOK_S, SwitchError
+from rest.connection import SwitchError
 
 MAX_REVISIONS = 20
 """Revisions that are read, starting with the newest."""
@@ -28,7 +28,7 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
 
     Raises SwitchError of kind ``history`` if the last change was itself a rollback.
     """
-    with switch.within(LOOK_S):
+    with switch.looked_at():
         ran = [switch.get("/", revision) for revision in switch.revisions()[:MAX_REVISIONS]]
     # A change of passwords alone is none to go back over, and they stay as they are.
     ran = [patched(tree, _passwords(patch_between(tree, now))) for tree in ran]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from converge import Severity
-from lab.nvue import Certificate, Fault, Server
+from lab.nvue import Certificate, Fault, Server, Wire
 from rest.answers import MAX_VALUES, read
 from rest.client import Nvue
 from rest.connection import LOOK_S, MOST, Access, Credentials, SwitchError
@@ -73,6 +73,19 @@ def test_many_earlier_configurations_do_not_add_up() -> None:
         with pytest.raises(SwitchError, match=f"it cannot be read within {LOOK_S:g} s"):
             earlier(client, now)
         assert made.clock.monotonic() - began <= LOOK_S + 29
+
+
+def test_switches_that_are_known_to_be_slow_get_more_time() -> None:
+    with rack(fabric(), applied=True, fleet=InTurn) as made:
+        access = Access(Credentials(USER, PASSWORD), clock=made.clock, look=10 * LOOK_S)
+
+        def connect(name: str, *_: object) -> Wire:
+            return Wire(made.servers[name], access.timeout)
+
+        clients = {name: Nvue(name, "192.0.2.1", access, connect=connect) for name in made.servers}
+        made.site = replace(made.site, fleet=InTurn(clients, clock=made.clock))
+        made.servers[BAD].latency = 29.0
+        assert not made.site.survey(state=True).observed.errors
 
 
 def test_a_survey_that_was_late_does_not_shorten_the_next() -> None:
