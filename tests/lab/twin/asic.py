@@ -24,6 +24,7 @@ the other leaf (uplink tracking): FRR asks the kernel for protodown, which veth 
 """
 
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -179,10 +180,13 @@ class Asic:
         pause = PAUSE
         while not self._stopped.is_set():
             pause = SOON if self._events.wait(pause) else min(PAUSE, 2 * pause)
+            began = time.monotonic()
             # Such as a bond that has just gone: the next look sees it.
             with self._lock, suppress(CommandError):
                 if self._switch.uplinks:
                     self._look()
+            # While much is announced, the look after the next would come at once: FRR gets half of the time.
+            self._stopped.wait(time.monotonic() - began)
 
     def _look(self) -> None:
         """Compare once with what FRR says, and change what differs."""

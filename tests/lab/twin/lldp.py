@@ -31,6 +31,7 @@ class Lldp:
         self.namespace = namespace
         self._socket = Path(f"/run/lldpd-{namespace}.socket")
         self._process: subprocess.Popen[bytes] | None = None
+        self._called = HOSTNAME
 
     def start(self) -> None:
         """Start the daemon and return when it answers."""
@@ -46,8 +47,9 @@ class Lldp:
 
     def rename(self, hostname: str) -> None:
         """Send another system name, from the next frame on."""
-        if self._process:
+        if self._process and hostname != self._called:
             rename(self._process, hostname)
+            self._called = hostname
 
     def stop(self) -> None:
         """End the daemon."""

@@ -38,6 +38,7 @@ UNDERSTOOD = (
     "interface/*/ip/vrr/address/*",
     "interface/*/ip/vrr/mac-address",
     "interface/*/ipv4/vrr/SWITCH",
+    "interface/*/ipv4/vrr/vrr-state/*",
     "interface/*/ipv4/vrr/address/*",
     "interface/*/ipv4/vrr/mac-address",
     "interface/*/ipv4/dhcp-client/SWITCH",
