@@ -81,6 +81,28 @@ def test_an_interruption_while_it_waits_is_led_on_by_the_next_run(cloud, capsys,
     assert cloud.nodes.approved == [NODE1]
 
 
+def test_a_confirmation_that_nova_has_not_ended_yet_is_waited_for_and_not_repeated(
+    cloud, capsys, monkeypatch
+):
+    cloud.nova.moving.looks = 2
+
+    def sleep(seconds):
+        cloud.clock.now += seconds
+        if cloud.nova.moving.confirmed:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(cloud.clock, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        cloud.typed(capsys, "drain", "node1", "--apply")
+    (confirming,) = [each for each in cloud.nova.moving.migrations if each["status"] == "confirming"]
+    assert confirming["instance_uuid"] == "database"
+    monkeypatch.undo()
+    status, said = cloud.typed(capsys, "drain", "node1", "--apply")
+    assert status == 0, said
+    assert said.rindex("confirm the move of database") < said.rindex("approve the reboot of node1")
+    assert (confirming["status"], cloud.nova.moving.confirmed) == ("confirmed", ["database"])
+
+
 def test_an_instance_that_cannot_move_holds_the_reboot_and_is_named_with_its_project(cloud, capsys):
     cloud.add("broken", NODE1, status="RESCUE")
     status, said = cloud.typed(capsys, "drain", "node1", "--apply")

@@ -34,7 +34,7 @@ class Guest(NamedTuple):
     project: str  # the id of the project that owns it
     cold: bool  # it has a device of the host: it is stopped, and starts on another host
     stays: str = ""  # why it cannot be moved; empty if it can
-    moves: bool = False  # it is on its way already, as an interrupted run or somebody else began it
+    moves: bool = False  # its move, or the end of one, has begun: by an interrupted run or somebody else
 
 
 class Service(NamedTuple):
@@ -95,15 +95,21 @@ class Compute:
         return sorted(found, key=lambda each: (each.name, each.number))
 
     def unconfirmed(self, host: str) -> list[Guest]:
-        """Instances that this user moved away cold, and whose move has to be confirmed yet.
+        """Instances that this user moved away cold, and whose move is not confirmed yet.
 
-        Other people's resizes are theirs to confirm or to revert.
+        The host itself ends a confirmation, so that it has to be there until then. Other people's resizes are
+        theirs to confirm or to revert.
         """
+        mine: dict[str, bool] = {}
         with asking("the list of migrations"):
-            found = self._nova.migrations(source_compute=host, status="finished", migration_type="migration")
-            mine = {each.server_id for each in found if each.user_id == self._user}
+            for status in ("finished", "confirming"):
+                found = self._nova.migrations(source_compute=host, status=status, migration_type="migration")
+                mine |= {
+                    each.server_id: status == "confirming" for each in found if each.user_id == self._user
+                }
         kept = [server for number in sorted(mine) if (server := self._server(number))]
-        return [_guest(each, mine) for each in kept if each["status"] == "VERIFY_RESIZE"]
+        waiting = [each for each in kept if each["status"] == "VERIFY_RESIZE"]
+        return [_guest(each, {*mine})._replace(moves=mine[each["id"]]) for each in waiting]
 
     def disable(self, service: Service, mark: str) -> None:
         """Have Nova place no new instance on the host; read back."""
@@ -137,27 +143,36 @@ class Compute:
                 self._nova.live_migrate_server(guest.number, host=None, force=False, block_migration="auto")
         now = self._settled(guest, lambda each: each["compute_host"] != host)
         if now and now["status"] == "VERIFY_RESIZE":
-            mine = {each.number for each in self.unconfirmed(host)}
+            mine = {each.number: each for each in self.unconfirmed(host)}
             if guest.number in mine:
-                self.confirm(guest)
+                self.confirm(mine[guest.number])
 
     def confirm(self, guest: Guest) -> None:
         """Confirm a cold move, which frees what the instance had on its old host."""
-        with asking():
-            self._nova.confirm_server_resize(guest.number)
-        self._settled(guest, lambda each: each["status"] != "VERIFY_RESIZE")
+        if not guest.moves:
+            with asking():
+                self._nova.confirm_server_resize(guest.number)
+        self._settled(guest, lambda each: each["status"] != "VERIFY_RESIZE", "confirming the move")
 
-    def _settled(self, guest: Guest, moved: Callable[[Object], bool]) -> Object | None:
-        """The instance once Nova has ended its task; None if its owner deleted it meanwhile."""
+    def _settled(self, guest: Guest, moved: Callable[[Object], bool], untold: str = "") -> Object | None:
+        """The instance once Nova has ended its task; None if its owner deleted it meanwhile.
+
+        Args:
+            guest: the instance.
+            moved: whether Nova has done what it was asked for.
+            untold: the task that Nova has without telling it; without it, one that has no task is at rest.
+
+        """
         end = self._clock.time() + self._wait
         while now := self._server(guest.number):
-            task, status = now["task_state"], now["status"]
-            if not task and status == "ERROR":
+            told, status = now["task_state"], now["status"]
+            if not told and status == "ERROR":
                 fault: Object = now["fault"] or {"message": "it gives no reason"}
                 words = str(fault["message"]).rstrip(".")
                 raise StepError(f"{guest.name} is in ERROR: {words}", _events(guest))
-            if not task and moved(now):
+            if not told and moved(now):
                 return now
+            task = told or untold
             if not task:
                 raise StepError(f"Nova left {guest.name} where it was", _events(guest))
             if self._clock.time() >= end:

@@ -42,6 +42,9 @@ class Moving:
         if way["to"] is None:
             migration["status"] = "error"
             return
+        if migration["status"] == "confirming":
+            server["status"], migration["status"] = "ACTIVE", "confirmed"
+            return
         server["OS-EXT-SRV-ATTR:host"] = server["OS-EXT-SRV-ATTR:hypervisor_hostname"] = way["to"]
         migration["status"] = "finished" if way["cold"] else "completed"
         server["status"] = "VERIFY_RESIZE" if way["cold"] else server["status"]
@@ -60,12 +63,19 @@ class Moving:
         self._begin(server, self._free(server), cold=True)
 
     def _confirm(self, server, action):
+        """The old host ends it later. Meanwhile only the migration tells: the server has no task."""
         self._require(server, action, ("resized",))
+        found = [each for each in self.migrations if each["instance_uuid"] == server["id"]]
+        finished = [each for each in found if each["status"] == "finished"]
+        if not finished:
+            message = "Instance has not been resized."
+            raise _refusal(400, "badRequest", message)
         self.confirmed.append(server["name"])
-        server["status"] = "ACTIVE"
-        for each in self.migrations:
-            if each["instance_uuid"] == server["id"] and each["status"] == "finished":
-                each["status"] = "confirmed"
+        finished[-1]["status"] = "confirming"
+        server["way"] = {
+            **{"to": finished[-1]["dest_compute"], "cold": True},
+            **{"looks": self.looks, "migration": finished[-1]},
+        }
 
     def _require(self, server, action, states):
         state = _STATES.get(server["status"], server["status"].lower())
