@@ -135,12 +135,32 @@ class Controller(Model):
 
     def action(self, names: Iterable[str], action: str, patience: float = 900, **params: Any) -> list[Result]:
         """``juju run``: on several units, those of different machines side by side; their results."""
-        jobs: list[tuple[Machine, Job]] = []
-        for unit in (self.units[name] for name in names):
-            run = partial(unit.runner.action, action, params, timeout=patience)
-            job = Job(f"{unit.name} {action}", lambda _, run=run: run(), partial(self._hooked, unit))
-            jobs.append((unit.machine, job))
+        units = [self.units[name] for name in names]
+        jobs = [(unit.machine, self._action(unit, action, params, patience)) for unit in units]
         return self.floor.do(jobs, patience)
+
+    def ask(self, name: str, action: str, patience: float, **params: Any) -> Result:
+        """``juju run`` by somebody who does not wait for a unit whose machine reboots first.
+
+        Raises:
+            TimeoutError: the machine reboots, or it took too long.
+
+        """
+        unit, results = self.units[name], list[Result]()
+        job, machine = self._action(unit, action, params, patience), unit.machine
+        hooked = job.then
+        job.then = lambda result: (hooked(result), results.append(result))
+        machine.queue.append(job)
+        self.floor.work(lambda: bool(results) or (self.away(machine.name) and job in machine.queue), patience)
+        if not results:
+            if job in machine.queue:
+                machine.queue.remove(job)
+            raise TimeoutError(f"unit {name}")
+        return results[0]
+
+    def _action(self, unit: Unit, action: str, params: Mapping[str, Any], patience: float) -> Job:
+        run = partial(unit.runner.action, action, params, timeout=patience)
+        return Job(f"{unit.name} {action}", lambda _: run(), partial(self._hooked, unit))
 
     def queue(self, unit: Unit, event: str) -> None:
         """Queue an event that is of no relation, unless it waits already."""
@@ -216,6 +236,11 @@ class Controller(Model):
         for machine in (self.floor.machines[name] for name in names):
             self._reboot(machine, GuestError("the power was cut"))
             machine.powered = True
+
+    def away(self, name: str) -> bool:
+        """A machine reboots, or is about to: Juju hears nothing of its agents."""
+        machine = self.floor.machines[name]
+        return any(job.what in (REBOOT, POWER_ON) for job in (machine.job, *machine.queue) if job)
 
     @property
     def settled(self) -> bool:

@@ -6,6 +6,7 @@ Juju's actions and `juju exec` run on the rack's units and nodes. A server is a 
 """
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -35,17 +36,23 @@ class Hands:
 
     def __init__(self, rack: Rack, place: Callable[[str], Place]) -> None:
         self.rack, self._place = rack, place
+        self._one = threading.Lock()
 
     def __call__(
         self, command: list[str], given: str, seconds: float | None, *, shown: bool = False
     ) -> Output:
+        """One command; those that a tool runs side by side come one after the other."""
         del shown
         seconds = LIMIT if seconds is None else seconds
-        if command[0] == "ssh":
-            return self._server(command[-2].rpartition("@")[2], given, seconds)
-        verb, arguments = command[1], command[4:]
-        told = {"status": self._status, "exec": self._exec, "run": self._run}[verb](arguments, seconds)
-        return Output(0, json.dumps(told))
+        with self._one:
+            if command[0] == "ssh":
+                return self._server(command[-2].rpartition("@")[2], given, seconds)
+            verb, arguments = command[1], command[4:]
+            answer = {"status": self._status, "exec": self._exec, "run": self._run}[verb]
+            try:
+                return Output(0, json.dumps(answer(arguments, seconds)))
+            except TimeoutError as error:
+                return Output(1, "", f"ERROR timed out waiting for results: {error}")
 
     def _server(self, address: str, script: str, seconds: float) -> Output:
         node, name = self._place(address)
@@ -62,12 +69,19 @@ class Hands:
     def _status(self, arguments: list[str], seconds: float) -> dict[str, Any]:
         """`juju status`, as far as the tool reads it."""
         del arguments, seconds
-        units = self.rack.controller.units.values()
+        units, away = self.rack.controller.units.values(), self.rack.controller.away
         machines = {str(number): {"hostname": name} for name, number in self.rack.nodes.items()}
         computes = {
             f"nova-compute/{number}": {
                 "machine": str(number),
-                "subordinates": {unit.name: {} for unit in units if unit.machine.name == name},
+                "subordinates": {
+                    unit.name: {
+                        "workload-status": dict(zip(("current", "message"), unit.status)),
+                        "juju-status": {"current": "lost" if away(name) else "idle"},
+                    }
+                    for unit in units
+                    if unit.machine.name == name
+                },
             }
             for name, number in self.rack.nodes.items()
         }
@@ -85,9 +99,11 @@ class Hands:
         return {unit: {"results": results}}
 
     def _run(self, arguments: list[str], seconds: float) -> dict[str, Any]:
-        unit, action, *parameters = (each for each in arguments if not each.startswith("--"))
+        receiver, action, *parameters = (each for each in arguments if not each.startswith("--"))
+        application, _, number = receiver.partition("/")
+        unit = self.rack.controller.leaders[application] if number == "leader" else receiver
         given = dict(each.split("=", 1) for each in parameters)
-        (result,) = self.rack.controller.action([unit], action, patience=4 * seconds, **given)
+        result = self.rack.controller.ask(unit, action, patience=4 * seconds, **given)
         if result.failure:
             return {unit: {"status": "failed", "message": result.failure}}
         return {unit: {"status": "completed", "results": result.results}}

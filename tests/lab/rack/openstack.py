@@ -21,10 +21,11 @@ from lab.cloud.cloud import Cloud
 from lab.rack import checks, layout, ovn
 from lab.rack.build import Rack
 from lab.rack.common import verify
+from lab.rack.emptied import emptied
 from lab.rack.operator import AREA, MEASURES, SUBSTITUTED, UNTRACKED, WHOLE, Operator, operator
 from lab.rack.servers import FREE, VIRSH, plugged
 from lab.rack.spoiled import spoiled
-from lab.rack.virtual import virtual
+from lab.rack.virtual import Machines
 
 REPORTS = 1800
 """Seconds, as the guests could use them, until every nova-compute has told Placement what its node has."""
@@ -214,6 +215,17 @@ def _judged(verdict: Mapping[str, str], left_out: Sequence[str]) -> Check:
         why = NO_EXTENSION if good else cause
         return Check(AREA, subject, f"failed: {NO_EXTENSION}", f"{state}: {said}: {why}", good)
     return Check(AREA, subject, "passed", f"{state}: {said}", state == "passed")
+
+
+def virtual(person: Operator) -> list[Check]:
+    """Virtual machines on two nodes: kept by the charm, through a reboot, moved by the operator's verbs."""
+    machines = Machines(person)
+    found = machines.start()
+    if all(check.holds for check in found):
+        found += [*plugged(person), *machines.held(), *machines.kept(), *machines.rebooted()]
+        found += emptied(person, machines)
+    machines.end()
+    return found
 
 
 def destroyed(person: Operator) -> list[Check]:

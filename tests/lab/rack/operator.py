@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ class Operator:
 
     def run(self, verb: str, *options: str) -> tuple[int, str]:
         """A verb's exit status, and what it printed, which is shown as it comes."""
-        said = _Lines(self.rack)
+        said = Lines(self.rack.display.say)
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             status = main(
                 [verb, "--cloud", "rack", "--site", str(self.folder / "site.yaml"), *options], self.around
@@ -125,18 +125,19 @@ class Operator:
         return server.compute_host, server.instance_name
 
 
-class _Lines(io.StringIO):
-    """Shows each line that is complete, and keeps all of it."""
+class Lines(io.StringIO):
+    """Keeps all that is printed, and hands on each line that is complete."""
 
-    def __init__(self, rack: Rack) -> None:
+    def __init__(self, hear: Callable[[str], object]) -> None:
         super().__init__()
-        self._rack, self._rest = rack, ""
+        self._hear, self._rest = hear, ""
 
     def write(self, text: str) -> int:
+        written = super().write(text)
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
-            self._rack.display.say(line)
-        return super().write(text)
+            self._hear(line)
+        return written
 
 
 @contextlib.contextmanager

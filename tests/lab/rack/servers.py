@@ -18,11 +18,18 @@ PINS = f"for domain in $({VIRSH} list --name --all); do {VIRSH} vcpupin $domain;
 FREE = "awk '/HugePages_Free/ {print $2}' /proc/meminfo"
 
 
-def plugged(person: Operator) -> list[Check]:
-    """Ports are up, representors are in the bridge, VFs have the ports' addresses; pins and large pages."""
+def plugged(person: Operator, numbers: Mapping[str, int] | None = None) -> list[Check]:
+    """Ports are up, representors are in the bridge, VFs have the ports' addresses; pins and large pages.
+
+    Args:
+        person: whose tool has made the ports.
+        numbers: of the ports of the server on a node; without it, each node has those that were made for it.
+
+    """
     rack, objects = person.rack, person.door().objects
     found: list[Check] = []
-    for number, name in enumerate(person.nodes, 1):
+    numbers = {name: number for number, name in enumerate(person.nodes, 1)} if numbers is None else numbers
+    for name, number in numbers.items():
         for prefix, pf in PORTS.items():
             found += _direct(rack, name, objects[f"port {prefix}{number}"], pf)
         pins = " ".join(sorted(rack.on(name, PINS).split()[1::2]))

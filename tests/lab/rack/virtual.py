@@ -13,7 +13,8 @@ from typing import Any
 from acceptance.asking import asking
 
 from lab.checks import Check, equal
-from lab.cloud import configuration, node, translate
+from lab.cloud import configuration, moving, node, translate
+from lab.guest import Guest
 from lab.rack import layout, writes
 from lab.rack.common import PATIENCE, on_nodes, settled
 from lab.rack.operator import AREA, Operator
@@ -48,7 +49,14 @@ class Machines:
         self.person, self.rack = person, person.rack
         self.objects = person.door().objects
         self.servers: dict[str, Any] = {}  # by node
+        self.numbers = {name: number for number, name in enumerate(person.nodes, 1)}
+        """Of the ports of each node's server."""
         self._compute = person.connection.compute
+        self.copying: dict[str, str] = {}
+        """Whether Nova can copy a server's disk to each node: "yes", or why not."""
+        self._keys: moving.Pair | None = None
+        self._last: dict[str, str] = {}
+        """The last report of each node's nova-compute before it was started."""
 
     def start(self) -> list[Check]:
         """One on each node."""
@@ -57,7 +65,7 @@ class Machines:
         self.rack.floor.each("nova-compute ends", dict.fromkeys(self.person.nodes, node.stop))
         self.compute(*self.person.nodes)
         flavor = self.objects["flavor m1.packet"]["id"]
-        if not self._until(lambda: self._offered(flavor) >= set(self.person.nodes), OFFERS):
+        if not self.until(lambda: self.offered(flavor) >= set(self.person.nodes), OFFERS):
             return [self._why_not(flavor)]
         with asking("servers"):
             for number, name in enumerate(self.person.nodes, 1):
@@ -72,22 +80,27 @@ class Machines:
 
     def compute(self, *names: str) -> None:
         """Start nova-compute with Nova's own driver, and wait until it has reported."""
-        before = self._reports()
+        self.launch(*names)
+        self.until(lambda: self.reported(*names))
+
+    def launch(self, *names: str) -> None:
+        """Start nova-compute, and let it copy servers' disks to the other nodes."""
+        reports = self._reports()
+        self._last |= {name: reports[name] for name in names}
         options = translate.nova_compute(self.rack.deployment.options["nova-compute"])
-        self.rack.floor.each(
-            "nova-compute",
-            {
-                name: partial(
-                    node.start,
-                    host=name,
-                    address=layout.address(self.rack.nodes[name]),
-                    options=options,
-                    driver=configuration.MACHINES,
-                )
-                for name in names
-            },
-        )
-        self._until(lambda: all(self._reports()[name] not in ("", before[name]) for name in names))
+
+        def start(guest: Guest, name: str) -> None:
+            address = layout.address(self.rack.nodes[name])
+            node.start(guest, name, address, options, configuration.MACHINES)
+
+        self.rack.floor.each("nova-compute", {name: partial(start, name=name) for name in names})
+        self._keys = keys = self._keys or self.rack.floor.each("", {names[0]: moving.pair})[names[0]]
+        self.copying |= self.rack.floor.each("", dict.fromkeys(names, partial(moving.enable, keys=keys)))
+
+    def reported(self, *names: str) -> bool:
+        """Whether nova-compute has reported since it was launched there: it takes what Nova asks it for."""
+        now = self._reports()
+        return all(now[name] not in ("", self._last[name]) for name in names)
 
     def held(self) -> list[Check]:
         """Each VF has the driver vfio-pci, and its IOMMU group is open in the server's QEMU."""
@@ -139,6 +152,22 @@ class Machines:
         found.append(equal(AREA, f"{name} VFs of its server", " ".join(vfs), " ".join(again)))
         return [*found, *plugged(self.person), *self.held()]
 
+    def room(self, name: str) -> bool:
+        """Whether Placement offers a node for a server."""
+        return name in self.offered(self.objects["flavor m1.packet"]["id"])
+
+    def delete(self, name: str) -> None:
+        """Have Nova delete the server of one node."""
+        with asking("servers"):
+            self._compute.delete_server(self.servers.pop(name))
+        del self.numbers[name]
+
+    def moved(self, old: str, new: str) -> None:
+        """The server of one node is on another one now."""
+        with asking("servers"):
+            self.servers[new] = self._compute.get_server(self.servers.pop(old).id)
+        self.numbers[new] = self.numbers.pop(old)
+
     def end(self) -> None:
         """Delete them; their ports are the acceptance tool's, and stay."""
         self.rack.display.phase("virtual machines end")
@@ -146,7 +175,7 @@ class Machines:
 
     def vfs(self, name: str) -> list[str]:
         """The PCI addresses of the VFs of a node's server, by Nova."""
-        number = self.person.nodes.index(name) + 1
+        number = self.numbers[name]
         with asking("ports"):
             ports = [
                 self.person.connection.network.get_port(self.objects[f"port {port}{number}"]["id"])
@@ -160,7 +189,7 @@ class Machines:
             found = list(self._compute.services(binary="nova-compute"))
         return {each.host: each.updated_at if each.state == "up" else "" for each in found}
 
-    def _offered(self, flavor: str) -> set[str]:
+    def offered(self, flavor: str) -> set[str]:
         """The nodes with room for a server of this flavor, by Placement, as Nova's scheduler asks it."""
         with asking("allocation candidates"):
             wanted = self._compute.get_flavor(flavor)
@@ -172,7 +201,7 @@ class Machines:
 
     def _why_not(self, flavor: str) -> Check:
         """Return Placement's data on the nodes that it does not offer."""
-        offered = self._offered(flavor)
+        offered = self.offered(flavor)
         told = [
             f"{each.name}: {self._placement(f'/resource_providers/{each.id}/{kind}')}"
             for each in self.person.connection.placement.resource_providers()
@@ -193,7 +222,7 @@ class Machines:
                 self.servers[name] = found = self._compute.get_server(server.id)
             return found.status in (status, "ERROR")
 
-        self._until(reached)
+        self.until(reached)
         now = self.servers[name]
         said = f"{now.status} {now.fault or ''}".strip()
         return equal(AREA, f"{server.name} on {name}", status, said)
@@ -206,9 +235,9 @@ class Machines:
             def gone() -> bool:
                 return not any(self._compute.servers())
 
-            self._until(gone)
+            self.until(gone)
 
-    def _until(self, what: Callable[[], bool], patience: float = PATIENCE) -> bool:
+    def until(self, what: Callable[[], bool], patience: float = PATIENCE) -> bool:
         """Ask every five seconds until it holds."""
         asked = 0.0
 
@@ -226,13 +255,3 @@ class Machines:
 
     def _on(self, name: str, script: str, vf: str) -> str:
         return self.rack.on(name, script.format(vf=vf))
-
-
-def virtual(person: Operator) -> list[Check]:
-    """Virtual machines on two nodes: started, kept by the charm, through a reboot, and deleted."""
-    machines = Machines(person)
-    found = machines.start()
-    if all(check.holds for check in found):
-        found += [*plugged(person), *machines.held(), *machines.kept(), *machines.rebooted()]
-    machines.end()
-    return found

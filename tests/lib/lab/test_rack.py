@@ -21,6 +21,7 @@ from lab.rack import controller as juju
 from lab.rack import layout
 from lab.rack.controller import Controller
 from lab.rack.deployment import ROOT, Application, Deployment, read
+from lab.rack.hands import Hands
 from lab.rack.machine import Floor, Job, Machine
 
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
@@ -93,6 +94,11 @@ class FakeRunner:
             raise HookError("Traceback\nRuntimeError: broken on purpose")
         return Result(tuple(self.known["status"]), reboot, self.known["relations"], [], [], {}, None)
 
+    def action(self, action: str, params: dict[str, Any], timeout: float) -> Result:
+        self.heard.append(f"{self.name} {action}")
+        status, relations = tuple(self.known["status"]), self.known["relations"]
+        return Result(status, False, relations, [], [], {"done": f"{action} {params}"}, None)
+
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
@@ -134,6 +140,39 @@ def test_update_status_comes_for_all_while_one_waits_and_for_none_afterwards(
     updates = {f"{name} update_status" for name in controller.units}
     assert controller.floor.work(lambda: updates <= set(heard), 30)
     assert controller.units["one/0"].status[0] == "waiting"
+    controller.floor.stop()
+
+
+def juju_of(controller: Controller) -> Hands:
+    """The client that the operator's commands have on a rack."""
+    rack = SimpleNamespace(controller=controller, nodes={"a": 0, "b": 1}, deployment=controller.deployment)
+    return Hands(rack, lambda address: ("", ""))  # type: ignore[arg-type]
+
+
+def test_an_operators_action_goes_to_the_leader_and_waits_for_no_machine_that_reboots(
+    heard: list[str],
+) -> None:
+    controller, _ = model()
+    controller.deploy(*controller.planned)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    controller.lead("one/1")
+    run = ["juju", "run", "--format", "json"]
+    juju = juju_of(controller)
+    done = juju([*run, "one/leader", "plan", "unit=one/0", "--wait=120s"], "", 5.0)
+    assert json.loads(done.text)["one/1"]["results"] == {"done": "plan {'unit': 'one/0'}"}
+
+    heard.clear()
+    controller._reboot(controller.floor.machines["b"])
+    status = json.loads(juju(["juju", "status", "--format", "json"], "", 5.0).text)
+    units = status["applications"]["nova-compute"]["units"]
+    agents = [units[f"nova-compute/{number}"]["subordinates"] for number in (0, 1)]
+    assert agents[0]["one/0"]["juju-status"] == {"current": "idle"}
+    assert {each["juju-status"]["current"] for each in agents[1].values()} == {"lost"}
+    late = juju([*run, "one/1", "plan", "--wait=120s"], "", 5.0)
+    assert (late.status, late.error) == (1, "ERROR timed out waiting for results: unit one/1")
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert "one/1 start" in heard
+    assert "one/1 plan" not in heard
     controller.floor.stop()
 
 
