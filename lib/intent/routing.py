@@ -46,7 +46,7 @@ class Svi(NamedTuple):
 
 
 class Relay(NamedTuple):
-    """DHCP relay in a VRF."""
+    """DHCP relay in a VRF, of one version of IP."""
 
     servers: tuple[str, ...]
     interfaces: tuple[str, ...]  # towards the hosts
@@ -60,7 +60,9 @@ class Vrf(NamedTuple):
     vni: int | None  # its L3VNI
     vlan: int | None  # of that; None leaves it to the switch
     loopback: str  # of this switch in the VRF; empty without one
+    loopback6: str  # likewise
     relay: Relay | None
+    relay6: Relay | None
     ipv6: bool  # whether any switch has a gateway or a router of IPv6 in it
     path: str  # in the intent
 

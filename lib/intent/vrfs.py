@@ -2,7 +2,7 @@
 """Expands gateways, VRFs, peers and policies of an intent to what each leaf routes. Pure."""
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -72,6 +72,7 @@ def _as_default(path: str, declared: DeclaredVrf) -> None:
         "vlan": declared.vlan,
         "networks": list(declared.networks),
         "loopback": declared.loopback,
+        "loopback6": declared.loopback6,
     }
     for key, value in given.items():
         if value:
@@ -148,40 +149,17 @@ class _Plan:
     def _vrfs(self, leaf: Switch, svis: Sequence[Svi]) -> Iterator[Vrf]:
         for name, declared in self.intent.vrfs.items():
             path = at("vrfs", name)
-            loopback = ""
-            if declared.loopback:
-                loopback = _counted(at(path, "loopback"), declared.loopback, leaf.number)
-            relay = self._relay(path, declared, [svi for svi in svis if svi.vrf == name])
+            loopback, loopback6 = (
+                _counted(at(path, key), first, leaf.number) if first else ""
+                for key, first in (("loopback", declared.loopback), ("loopback6", declared.loopback6))
+            )
+            own = [svi for svi in svis if svi.vrf == name]
+            relay, relay6 = _relay(path, declared, own), _relay6(path, name, declared, own)
             if name != DEFAULT_VRF or relay:
-                six = any(svi.ipv6 for svi in svis if svi.vrf == name)
-                six |= any(
+                six = any(svi.ipv6 for svi in own) or any(
                     version(each.router or each.address or "") == 6 for each in declared.peers.values()
                 )
-                yield Vrf(name, declared.vni, declared.vlan, loopback, relay, six, path)
-
-    def _relay(self, path: str, declared: DeclaredVrf, svis: Sequence[Svi]) -> Relay | None:
-        if (relay := declared.dhcp_relay) is None:
-            return None
-        where, known = at(path, "dhcp-relay"), {svi.network: svi for svi in svis if svi.ipv4}
-        for number, name in enumerate(relay.networks):
-            if name not in known:
-                wanted = (
-                    f"a network of the VRF that has an IPv4 gateway ({', '.join(known) or 'it has none'})"
-                )
-                raise InvalidValue(at(at(where, "networks"), number), name, wanted)
-        chosen = [known[name] for name in relay.networks or known]
-        if not chosen:
-            wanted = "no relay in a VRF that has no network with an IPv4 gateway"
-            raise InvalidValue(where, list(relay.servers), wanted)
-        if declared.vni and not declared.vlan:
-            wanted = (
-                "the VLAN of the VNI, through whose interface the relay reaches servers behind other leaves"
-            )
-            raise InvalidValue(at(path, "vlan"), None, wanted)
-        if declared.vni and not declared.loopback and any(svi.ipv4 and svi.ipv4.shared for svi in chosen):
-            wanted = "addresses of the leaves in the VRF, as they share those beside the gateway"
-            raise InvalidValue(at(path, "loopback"), None, wanted)
-        return Relay(relay.servers, tuple(svi.name for svi in chosen), where)
+                yield Vrf(name, declared.vni, declared.vlan, loopback, loopback6, relay, relay6, six, path)
 
     def peers(self, leaves: Sequence[Switch]) -> dict[str, Routing]:
         """The routing of the leaves that have peers, with these."""
@@ -256,6 +234,60 @@ class _Plan:
             wanted = "a network where each leaf has an address of its own (gateway.leaves.first)"
             raise InvalidValue(where, peer.network, wanted)
         return svi.name, subnet.own
+
+
+def _relay(path: str, declared: DeclaredVrf, svis: Sequence[Svi]) -> Relay | None:
+    """DHCP relay of a VRF whose gateways a leaf has on these interfaces."""
+    if (relay := declared.dhcp_relay) is None:
+        return None
+    where = at(path, "dhcp-relay")
+    chosen = _relayed(where, relay.servers, relay.networks, {svi: svi.ipv4 for svi in svis}, 4)
+    if declared.vni:
+        _answered(path, declared.vlan, "loopback", declared.loopback, chosen.values())
+    return Relay(relay.servers, tuple(svi.name for svi in chosen), where)
+
+
+def _relay6(path: str, vrf: str, declared: DeclaredVrf, svis: Sequence[Svi]) -> Relay | None:
+    """DHCPv6 relay, likewise; the relay asks its server by the VRF's VNI."""
+    if (relay := declared.dhcp_relay6) is None:
+        return None
+    where = at(path, "dhcp-relay6")
+    if vrf == DEFAULT_VRF:
+        wanted = "nothing here: the switches route no IPv6 to each other in VRF default"
+        raise InvalidValue(where, relay.server, wanted)
+    chosen = _relayed(where, (relay.server,), relay.networks, {svi: svi.ipv6 for svi in svis}, 6)
+    if not declared.vni:
+        raise InvalidValue(at(path, "vni"), None, "the VRF's own VNI, by which the relay reaches its server")
+    _answered(path, declared.vlan, "loopback6", declared.loopback6, chosen.values())
+    server = str(ipaddress.ip_address(relay.server))
+    return Relay((server,), tuple(svi.name for svi in chosen), where)
+
+
+def _relayed(
+    where: str, servers: Sequence[str], networks: Sequence[str], of: Mapping[Svi, Subnet | None], kind: int
+) -> dict[Svi, Subnet]:
+    """The interfaces whose hosts ask these servers: of the networks, or of all with a gateway."""
+    known = {svi.network: (svi, subnet) for svi, subnet in of.items() if subnet}
+    for number, name in enumerate(networks):
+        if name not in known:
+            wanted = (
+                f"a network of the VRF that has an IPv{kind} gateway ({', '.join(known) or 'it has none'})"
+            )
+            raise InvalidValue(at(at(where, "networks"), number), name, wanted)
+    if not known:
+        wanted = f"no relay in a VRF that has no network with an IPv{kind} gateway"
+        raise InvalidValue(where, list(servers), wanted)
+    return dict(known[name] for name in networks or known)
+
+
+def _answered(path: str, vlan: int | None, key: str, loopback: str | None, subnets: Iterable[Subnet]) -> None:
+    """Raise InvalidValue unless answers come back, by the VRF's VNI, to an address of the leaf alone."""
+    if not vlan:
+        wanted = "the VLAN of the VNI, through whose interface the relay reaches servers behind other leaves"
+        raise InvalidValue(at(path, "vlan"), None, wanted)
+    if not loopback and any(subnet.shared for subnet in subnets):
+        wanted = "addresses of the leaves in the VRF, as they share those beside the gateway"
+        raise InvalidValue(at(path, key), None, wanted)
 
 
 def _rules(intent: Intent, name: str) -> Iterator[Rule]:

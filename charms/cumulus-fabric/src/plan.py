@@ -260,6 +260,8 @@ def _object(path: Path) -> _Object:
             return _Object(kind, name, path[:4])
         case ("service", "dhcp-relay", vrf, *_):
             return _Object("DHCP relay in VRF", vrf, path[:3])
+        case ("service", "dhcp-relay6", vrf, *_):
+            return _Object("DHCPv6 relay in VRF", vrf, path[:3])
         case _:
             return _Object("", " ".join(word for word in path if word not in ("enable", "state")))
 

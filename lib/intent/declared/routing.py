@@ -80,6 +80,20 @@ _RELAY = Union[DhcpRelay]({list: Short("servers", _SERVERS, DhcpRelay), dict: re
 
 
 @dataclass(frozen=True, kw_only=True)
+class DhcpRelay6:
+    """The DHCPv6 server of a VRF: NVUE has one for each interface towards it.
+
+    ``networks`` are those whose hosts ask it; all that have an IPv6 gateway if empty.
+    """
+
+    server: Annotated[str, values.ADDRESS6]
+    networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
+
+
+_RELAY6 = Union[DhcpRelay6]({str: Short("server", values.ADDRESS6, DhcpRelay6), dict: record(DhcpRelay6)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeclaredPeer:
     """A router outside the fabric, with which a leaf has a BGP session.
 
@@ -111,14 +125,17 @@ class DeclaredVrf:
 
     ``vni`` is its own VNI (L3VNI), by which leaves route to each other, and ``vlan`` the VLAN that a leaf has
     for that; without, the switch picks one. ``loopback`` is the address in the VRF of the leaf with number 0,
-    and counts up. ``default`` is the switches' own VRF: it has the networks that no other VRF has.
+    and counts up, as does ``loopback6``. ``default`` is the switches' own VRF: it has the networks that no
+    other VRF has.
     """
 
     vni: Annotated[int | None, values.VNI] = None
     vlan: Annotated[int | None, values.VRF_VLAN] = None
     networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
     loopback: Annotated[str | None, values.ADDRESS] = None
+    loopback6: Annotated[str | None, values.ADDRESS6] = None
     dhcp_relay: Annotated[DhcpRelay | None, _RELAY] = None
+    dhcp_relay6: Annotated[DhcpRelay6 | None, _RELAY6] = None
     peers: Annotated[Mapping[str, DeclaredPeer], _PEERS] = field(default_factory=dict[str, DeclaredPeer])
 
 

@@ -16,6 +16,7 @@ from lab.nvue.values import (
     HOSTNAME,
     INTERFACE,
     IPV4,
+    IPV6,
     LINE,
     MAC,
     NAME,
@@ -38,6 +39,7 @@ _FAMILIES = ("ipv4-unicast", "ipv6-unicast", "l2vpn-evpn")
 _MATCH = "acl/{name}/rule/{rule}/match/ip"
 _PORT = "interface/{interface}/bridge/domain/{domain}"
 _RELAY = "service/dhcp-relay/{vrf}"
+_RELAY6 = "service/dhcp-relay6/{vrf}/interface"
 _USER = "system/aaa/user/{name}"
 _TARGETS = ("import", "export", "both")
 _VRR_MAC, _VRR_ID = either(MAC, one_of("auto")), either(integer(1, 255), one_of("none"))
@@ -164,6 +166,8 @@ COMMON: Paths = {
         for end in ("min", "max")
     },
     "service/dhcp-relay/{vrf}/gateway-interface/{interface}/address": IPV4,
+    f"{_RELAY6}/upstream/{{interface}}/server-address": IPV6,
+    f"{_RELAY6}/downstream/{{interface}}/link-address": IPV6,
 }
 """Paths that every release has."""
 

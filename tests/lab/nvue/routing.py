@@ -98,6 +98,9 @@ def _relays(tree: Tree) -> Iterator[Wrong]:
                 yield f"{name} needs a server-group", where
         if relay.get("interface") and not relay.get("server"):
             yield "DHCP relay needs a server", where
+    for vrf, relay in tree.get("service", {}).get("dhcp-relay6", {}).items():
+        if not relay.get("interface", {}).get("upstream"):
+            yield "DHCP relay needs an upstream interface", f"service.dhcp-relay6.{vrf}"
 
 
 def svis(tree: Tree, on: Callable[[Tree], bool]) -> Iterator[tuple[str, Tree]]:

@@ -120,6 +120,7 @@ def _with_ipv6() -> dict[str, Any]:
             "router": "2001:DB8:10::99",
         },
     }
+    made["vrfs"]["red"] |= {"loopback6": "2001:db8:ff::1", "dhcp-relay6": "2001:DB8:40::9"}
     made["vrfs"]["default"]["peers"]["isp6"] = {
         "switch": "Leaf1-1",
         "asn": 64902,

@@ -172,6 +172,35 @@ def test_dhcp_is_relayed_for_the_networks_with_ipv4_only():
     assert relay["interface"].keys() == {"vlan10", "vlan4001_l3"}
 
 
+@pytest.mark.parametrize("dialect", Dialect)
+def test_dhcpv6_is_relayed_from_the_gateways_to_the_server(dialect):
+    made = tree(dialect=dialect)
+    assert made["service"]["dhcp-relay6"] == {
+        "red": {
+            "interface": {
+                "upstream": {"red": {"server-address": "2001:db8:40::9"}, "vlan4001_l3": {}},
+                "downstream": {"vlan9": {}, "vlan10": {}},
+            }
+        }
+    }
+    assert made["vrf"]["red"]["loopback"]["ip"]["address"] == {"10.20.0.2/32": {}, "2001:db8:ff::2/128": {}}
+
+
+def test_dhcpv6_may_be_relayed_for_some_networks_only():
+    relay = {"server": "2001:db8:40::9", "networks": ["internal"]}
+    made = tree(change=changed({"vrfs.red.dhcp-relay6": relay}))["service"]["dhcp-relay6"]["red"]
+    assert made["interface"]["downstream"].keys() == {"vlan10"}
+
+
+def test_without_dhcpv6_nothing_of_the_tree_changes():
+    without = deepcopy(WITH_IPV6)
+    del without["vrfs"]["red"]["dhcp-relay6"], without["vrfs"]["red"]["loopback6"]
+    made = tree()
+    assert made["service"].pop("dhcp-relay6")
+    assert made["vrf"]["red"]["loopback"]["ip"]["address"].pop("2001:db8:ff::2/128") == {}
+    assert tree(change=without) == made
+
+
 @pytest.mark.parametrize(("minor", "dialect"), [(14, NEW), (15, OLD)])
 def test_neither_release_takes_the_gateways_of_the_other(minor, dialect):
     made = {"interface": tree(dialect=dialect)["interface"]}
@@ -188,6 +217,10 @@ def gateway(**given):
     whole = {"address": "2001:db8:40::1/64", "leaves": "2001:db8:40::2"} | given
     return changed({"networks.overlay.gateway": {"ipv6": whole}})
 
+
+RELAYED_FOR_NOBODY = {"vni": 5002, "vlan": 4002, "dhcp-relay6": "2001:db8:10::9"}
+SHARED = {"vni": 5001, "vlan": 4001, "networks": ["public"], "dhcp-relay6": "2001:db8:40::9"}
+"""VRFs whose relay nobody uses, or whose leaves have no address of their own for the answers."""
 
 REFUSED = [
     (
@@ -250,6 +283,51 @@ REFUSED = [
         changed({"vrfs.blue.vlan": 4002, "vrfs.blue.dhcp-relay": ["10.1.10.9"]}),
         "vrfs.blue.dhcp-relay: ['10.1.10.9'] is not allowed; "
         "expected no relay in a VRF that has no network with an IPv4 gateway",
+    ),
+    (
+        changed({"vrfs.red.dhcp-relay6": ["2001:db8:40::9"]}),
+        "vrfs.red.dhcp-relay6: ['2001:db8:40::9'] is not allowed; "
+        "expected an IPv6 address such as 2001:db8:10::2, or a mapping with the keys server, networks",
+    ),
+    (
+        changed({"vrfs.red.dhcp-relay6": "10.1.40.9"}),
+        "vrfs.red.dhcp-relay6: '10.1.40.9' is not allowed; "
+        "expected an IPv6 address such as 2001:db8:10::2",
+    ),
+    (
+        changed({"vrfs.red.dhcp-relay6": {"server": "2001:db8:40::9", "networks": ["overlay"]}}),
+        "vrfs.red.dhcp-relay6.networks[0]: 'overlay' is not allowed; "
+        "expected a network of the VRF that has an IPv6 gateway (public, internal)",
+    ),
+    (
+        changed({"vrfs.blue.dhcp-relay6": "2001:db8:10::9"}),
+        "vrfs.blue.vlan: an empty value is not allowed; expected the VLAN of the VNI, through whose "
+        "interface the relay reaches servers behind other leaves",
+    ),
+    (
+        changed({"vrfs.blue": {"networks": ["overlay"], "dhcp-relay6": "2001:db8:10::9"}}),
+        "vrfs.blue.vni: an empty value is not allowed; "
+        "expected the VRF's own VNI, by which the relay reaches its server",
+    ),
+    (
+        changed({"vrfs.default.dhcp-relay6": "2001:db8:10::9"}),
+        "vrfs.default.dhcp-relay6: '2001:db8:10::9' is not allowed; "
+        "expected nothing here: the switches route no IPv6 to each other in VRF default",
+    ),
+    (
+        changed({"vrfs.default.loopback6": "2001:db8:ff::9"}),
+        "vrfs.default.loopback6: '2001:db8:ff::9' is not allowed; expected nothing here: VRF default has the "
+        "switches' own loopback, and the networks of no other VRF",
+    ),
+    (
+        changed({"vrfs": deepcopy(ROUTED["vrfs"]) | {"blue": RELAYED_FOR_NOBODY}}),
+        "vrfs.blue.dhcp-relay6: ['2001:db8:10::9'] is not allowed; "
+        "expected no relay in a VRF that has no network with an IPv6 gateway",
+    ),
+    (
+        changed({"vrfs": {"red": SHARED}}),
+        "vrfs.red.loopback6: an empty value is not allowed; "
+        "expected addresses of the leaves in the VRF, as they share those beside the gateway",
     ),
     (
         changed({"vrfs.red.peers.wan1-6.router": "2001:db8:f::4"}),

@@ -65,6 +65,7 @@ def test_a_group_of_dhcp_servers_is_complete(path: str, value: Any, sentence: st
 
 
 IPV6: list[tuple[str, Any, str]] = [
+    ("service|dhcp-relay6|red|interface|upstream", {}, "DHCP relay needs an upstream interface"),
     ("interface|vlan40|type", "swp", "VRR needs a VLAN interface"),
     (
         "router|policy|prefix-list|tenants6|type",

@@ -42,6 +42,7 @@ KNOWN = (
         "interface/*/bond/lacp-bypass",
     ),
     *("interface/*/bond/lacp-rate", "interface/*/lldp", "interface/*/vrf", "interface/*/router"),
+    *("service/dhcp-relay", "service/dhcp-relay6"),
 )
 """Settings as patterns, beside those of the intent and of the switch."""
 

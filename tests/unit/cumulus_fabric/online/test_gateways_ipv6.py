@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from lab.nvue import merge
+from lab.nvue.trees import nested
+from tree import get_path
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.gateways import OUTSIDE6, ROUTED, WITH_IPV6
 from unit.cumulus_fabric.online.drained import POLICY, runs
@@ -53,6 +55,25 @@ def test_ipv6_that_leaves_the_intent_goes_and_ipv4_stays(made: Rack) -> None:
     assert left["vrf"]["red"]["router"]["bgp"]["neighbor"].keys() == {"10.9.0.1", "10.9.0.3"}
     assert set(left["router"]["policy"]["prefix-list"]) == {"defaults", "tenants"}
     assert (worse(site), site.survey().changes) == ([], {})
+
+
+def test_a_dhcpv6_server_is_changed_taken_back_and_missed(made: Rack) -> None:
+    relay = ("service", "dhcp-relay6", "red", "interface")
+    moved = deepcopy(WITH_IPV6)
+    moved["vrfs"]["red"]["dhcp-relay6"] = {"server": "2001:db8:40::a", "networks": ["internal"]}
+    site = replace(taking_over(made.fabric, made), fabric=fabric(change=moved))
+    (said,) = {step.what for step in site.survey().plan.steps if step.key.startswith(LEAF)}
+    assert "set service dhcp-relay6 red interface upstream red server-address 2001:db8:40::a" in said
+    assert site.apply(policy=POLICY).applied
+    assert get_path(made.applied[LEAF], relay) == {
+        "upstream": {"red": {"server-address": "2001:db8:40::a"}, "vlan4001_l3": {}},
+        "downstream": {"vlan10": {}},
+    }
+    assert site.rollback(policy=POLICY).applied
+    assert not taking_over(made.fabric, made).survey().changes
+    runs(made, merge(made.applied[LEAF], nested(relay, {"upstream": None})), LEAF)
+    ((subject, what),) = {(each.subject, each.what) for each in made.site.verify() if each.subject == LEAF}
+    assert "service dhcp-relay6 red interface upstream" in what, subject
 
 
 def test_an_address_of_others_beside_it_stays_and_is_named(made: Rack) -> None:

@@ -54,6 +54,11 @@ def test_no_path_of_a_release_is_called_misspelt(release: str) -> None:
     assert list(misspelt("Leaf0-1", known, {}, wanted)) == []
 
 
+def test_the_relay_of_one_version_is_not_that_of_the_other_misspelt() -> None:
+    runs = {"service": {"dhcp-relay": {"red": {"server": {"10.1.40.9": {}}}}}}
+    assert list(misspelt("Leaf0-1", ["service/dhcp-relay6/red"], runs, {})) == []
+
+
 @pytest.mark.parametrize(
     "setting", ["acl theirs", "service ntp", "interface swp9 link speed", "header x y", "*"]
 )

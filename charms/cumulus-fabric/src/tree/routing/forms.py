@@ -42,6 +42,9 @@ vrf * router bgp neighbor * address-family ipv6-unicast enable =
 vrf * router bgp neighbor * address-family ipv6-unicast policy inbound route-map =
 vrf * router bgp neighbor * address-family ipv6-unicast policy outbound route-map =
 service dhcp-relay * gateway-interface * address =
+service dhcp-relay6 * interface upstream *
+service dhcp-relay6 * interface upstream * server-address =
+service dhcp-relay6 * interface downstream *
 """
 
 _RELAY = """

@@ -86,14 +86,20 @@ class _Words:
 
     def vrf(self, switch: Switch, vrf: Vrf) -> Tree:
         made: Tree = {} if vrf.name == DEFAULT_VRF else {"vrf": {vrf.name: self._vrf(switch, vrf)}}
-        return (
-            {**made, "service": {"dhcp-relay": {vrf.name: self._relay(switch, vrf, vrf.relay)}}}
-            if vrf.relay
-            else made
-        )
+        relays: Tree = {}
+        if vrf.relay:
+            relays["dhcp-relay"] = {vrf.name: self._relay(switch, vrf, vrf.relay)}
+        if vrf.relay6:
+            relays["dhcp-relay6"] = {vrf.name: _relay6(vrf, vrf.relay6)}
+        return {**made, "service": relays} if relays else made
 
     def _vrf(self, switch: Switch, vrf: Vrf) -> Tree:
-        made: Tree = {"loopback": {"ip": {"address": {f"{vrf.loopback}/32": {}}}}} if vrf.loopback else {}
+        loopbacks: Tree = {
+            f"{address}/{length}": {}
+            for address, length in ((vrf.loopback, 32), (vrf.loopback6, 128))
+            if address
+        }
+        made: Tree = {"loopback": {"ip": {"address": loopbacks}}} if loopbacks else {}
         if vrf.vni:
             vlan = {"vlan": vrf.vlan} if vrf.vlan else {}
             made["evpn"] = {**self.on, "vni": {str(vrf.vni): {}}, **vlan}
@@ -149,6 +155,17 @@ class _Words:
                 bgp["address-family"] = {"ipv6-unicast": self._family(exported=False)}
         interfaces = {"interface": made} if made else {}
         return {**interfaces, "vrf": {peer.vrf: {"router": {"bgp": bgp}}}}
+
+
+def _relay6(vrf: Vrf, relay: Relay) -> Tree:
+    """DHCPv6 relay, which is the same in all releases (user guide, "DHCP Relays").
+
+    The server is asked through the VRF's own device, from its loopback; its answers come in by the interface
+    of the L3VNI.
+    """
+    (server,) = relay.servers
+    up: Tree = {vrf.name: {"server-address": server}, SHOWN_VLAN.format(vrf.vlan): {}}
+    return {"interface": {"upstream": up, "downstream": {name: {} for name in relay.interfaces}}}
 
 
 def _prefix_list(prefixes: tuple[Prefix, ...]) -> Tree:
