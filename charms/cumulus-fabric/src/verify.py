@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what the switches see with the intent. Pure.
 
-A host sends its name by LLDP, usually with a MAC as port id. A host without LLDP is unknown, not wrong. So is
-a name that the intent does not have: a switch is called cumulus until it gets a name, an installer has a name
-of its own, and an LLDP agent in a NIC's firmware sends its MAC or the name of the chip.
+A host sends its name by LLDP, usually with a MAC as port id. A host without LLDP is unknown, not wrong.
 
 A server that waits in PXE or in an installer has no LACP: its bond is up by LACP bypass, and its segment is
 not advertised. That is worse than before only where the host has had an LACP partner.
@@ -14,8 +12,9 @@ A finding has the same subject and words as long as nothing changes, so that an 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cables.judged import State, at_host, at_link
 from converge import Finding, Severity
-from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort, same_system
+from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort
 from observe import Observed
 from tree import Tree, covers, get_path, get_tree, leaves
 from tree.diff import IN_VRF, same
@@ -185,21 +184,16 @@ class Checker:
         return not is_up(self.expected.before.get(self.switch.name, {}), link.port)
 
     def _wired(self, link: Link) -> Iterator[Finding]:
-        """A switch is told by its chassis, or else by its name; one that is not known by its port alone."""
-        seen = neighbours(self.state, link.port, self.chassis)
-        ends = [each for each in seen if each.port in (link.peer_port, "")]
-        if not seen:
-            what = f"{link.peer} is not visible by LLDP yet"
-            yield self._say(Severity.INFO, link.port, what)
-        elif any(same_system(each.name, link.peer) for each in ends):
-            return
-        elif unknown := [each.name for each in ends if not self.fabric.has(each.name)]:
-            what = f"LLDP shows {unknown[0]} here, which is not in the intent and may be {link.peer}"
+        judged, near = at_link(self.fabric, link, neighbours(self.state, link.port, self.chassis))
+        if judged is State.SILENT:
+            yield self._say(Severity.INFO, link.port, f"{link.peer} is not visible by LLDP yet")
+        elif judged is State.UNKNOWN:
+            what = f"LLDP shows {near.name} here, which is not in the intent and may be {link.peer}"
             # One that does not answer has a finding of its own.
             severity = Severity.WARNING if link.peer in self.states else Severity.INFO
             yield self._say(severity, link.port, what, NAMES_REMEDY)
-        else:
-            there, peer = (" ".join(filter(None, end)) for end in (seen[0][:2], (link.peer, link.peer_port)))
+        elif judged is State.WRONG:
+            there, peer = (" ".join(filter(None, end)) for end in (near[:2], (link.peer, link.peer_port)))
             what = f"is wired to {there}, the intent says {peer}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
@@ -265,7 +259,7 @@ class Checker:
             remedy = "check that the host is on and cabled"
             remedy = APPLY_REMEDY if self._unused(self.switch.name, name) else remedy
             yield self._say(Severity.WARNING, name, f"the link{host} is down", remedy)
-        elif port.host:
+        else:
             yield from self._expected_host(name, port.host)
         yield from self._speed(name)
         if vlans:
@@ -273,16 +267,14 @@ class Checker:
             yield from self._vlans(name, port)
 
     def _expected_host(self, name: str, host: str) -> Iterator[Finding]:
-        seen = [each.name for each in neighbours(self.state, name, self.chassis)]
-        if any(same_system(each, host) for each in seen):
-            return
-        if wrong := [each for each in seen if self.fabric.has(each)]:
-            what = f"is wired to {wrong[0]}, the intent says {host}"
+        judged, near = at_host(self.fabric, host, neighbours(self.state, name, self.chassis))
+        if judged is State.WRONG:
+            what = f"is wired to {near.name}, the intent says {host or 'a host'}"
             yield self._say(Severity.BLOCKED, name, what, CABLING_REMEDY)
-        elif seen:
-            what = f"LLDP shows {seen[0]}, which is not in the intent, where {host} should be"
+        elif judged is State.UNKNOWN:
+            what = f"LLDP shows {near.name}, which is not in the intent, where {host} should be"
             yield self._say(Severity.WARNING, name, what, SYSTEM_REMEDY)
-        else:
+        elif judged is State.SILENT and host:
             yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
 
     def _vlans(self, name: str, port: SwitchPort) -> Iterator[Finding]:

@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what is at the end of each port with the intent: by LLDP, or else by the MAC table. Pure."""
 
-import enum
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from intent.model import Fabric, Link, Switch, same_system
+from intent.model import Fabric, Link, Switch
 from intent.ports import natural
 from tree import Tree, get_path, get_tree
 from tree.seen import Neighbour, is_up, neighbours, switches_by_chassis
 
+from cables.judged import State, at_host, at_link
+
 MOST_MACS = 2
 """MAC addresses that a row names."""
-
-
-class State(enum.Enum):
-    """The state of a cable."""
-
-    WRONG = "wrong"  # another neighbour than the intent's
-    EXTRA = "extra"  # a neighbour at a port that the intent does not use
-    NO_LINK = "no link"
-    NOT_READ = "not read"
-    UNKNOWN = "unknown"  # a neighbour that the intent does not have
-    SILENT = "silent"  # a link, and no LLDP
-    SHUT = "shut"  # on purpose, by the intent
-    OK = "ok"
 
 
 class Cable(NamedTuple):
@@ -111,24 +99,9 @@ class _Rows(NamedTuple):
             return self._cable(each.port, wanted, _said(near), State.SHUT)
         if not is_up(state, each.port):
             return self._cable(each.port, wanted, "", State.NO_LINK)
-        if not near:
-            return self._cable(each.port, wanted, _macs(self.seen.macs.get(each.learning, ())), State.SILENT)
-        found = self._link(link, near) if link else self._host(each.host, near)
-        return self._cable(each.port, wanted, _said(near), found)
-
-    def _link(self, link: Link, near: Sequence[Neighbour]) -> State:
-        ends = [each for each in near if each.port in (link.peer_port, "")]
-        if any(same_system(each.name, link.peer) for each in ends):
-            return State.OK
-        return State.WRONG if any(self.fabric.has(each.name) for each in near) or not ends else State.UNKNOWN
-
-    def _host(self, host: str, near: Sequence[Neighbour]) -> State:
-        names = [each.name for each in near]
-        if host and any(same_system(name, host) for name in names):
-            return State.OK
-        if any(self.fabric.of_system(name) for name in names) or (host and any(map(self.fabric.has, names))):
-            return State.WRONG
-        return State.UNKNOWN if host else State.OK
+        found, _ = at_link(self.fabric, link, near) if link else at_host(self.fabric, each.host, near)
+        learnt = self.seen.macs.get(each.learning, ()) if found is State.SILENT else ()
+        return self._cable(each.port, wanted, _macs(learnt) or _said(near), found)
 
     def _cable(self, port: str, wanted: str, seen: str, state: State) -> Cable:
         module, link = get_tree(self.seen.modules, port), get_tree(self.seen.state, "interface", port, "link")

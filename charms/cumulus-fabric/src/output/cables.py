@@ -5,7 +5,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from cables.rows import Cable, State
+from cables.judged import State
+from cables.rows import Cable
 from converge.render import cut_table
 
 HEADS = ("state", "switch", "port", "intent", "seen", "module", "link")

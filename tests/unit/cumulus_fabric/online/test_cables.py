@@ -2,11 +2,13 @@
 """The report of cables: what is at each port, before the hosts are there and after."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from cables.judged import State
 from cables.read import read
-from cables.rows import Cable, State, cables
+from cables.rows import Cable, cables
 from lab.nvue import Fault
 from lab.nvue.fabric import HostPort
 from output.cables import as_json, as_table, well
@@ -14,6 +16,7 @@ from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.shell import Shell
 from unit.cumulus_fabric.online.site import Rack, rack
 
+LEAF = "Leaf0-1"
 NAMED = fabric(change={"racks.0.hosts": {"ports": "swp9-10", "names": ["node1", "node2"]}})
 MODULE = {"identifier": "QSFP28", "vendor-name": "Mellanox", "vendor-pn": "MCP1600-C001E30"}
 
@@ -77,6 +80,59 @@ def test_another_host_of_the_intent_is_wrong_and_one_that_it_does_not_have_is_un
     found = rows(six)
     assert found["Leaf0-1 swp9"].state is State.WRONG
     assert found["Leaf0-1 swp10"].state is State.UNKNOWN
+
+
+def other_spine(six: Rack) -> None:
+    for port in ("swp31", "swp32"):
+        del six.wires.cables[LEAF, port]
+    for spine, port in (("Spine0", "swp32"), ("Spine1", "swp31")):
+        six.wires.cable((LEAF, port), (spine, "swp13"))
+
+
+def other_host(six: Rack) -> None:
+    six.wires.hosts[LEAF, "swp9"].host = "node2"
+
+
+def installer(six: Rack) -> None:
+    six.wires.hosts[LEAF, "swp9"].host = "maas-enlisting-node"
+
+
+def switch_at_a_host_without_a_name(six: Rack) -> None:
+    six.wires.hosts["Leaf1-1", "swp9"].host = "Spine1"
+
+
+def unnamed_switch_beside_a_wrong_one(six: Rack) -> None:
+    """As a hub between them, or a name that has not aged out."""
+    member = six.wires.members[LEAF]
+    shown = member._lldp
+
+    def two(port: str) -> dict[str, Any]:
+        here = {"chassis": {"system-name": "cumulus"}, "port": {"name": "swp13", "type": "ifname"}}
+        there = {"chassis": {"system-name": "Spine1"}, "port": {"name": "swp14", "type": "ifname"}}
+        return {"cumulus": here, "Spine1": there} if port == "swp31" else shown(port)
+
+    member._lldp = two
+
+
+@pytest.mark.parametrize(
+    ("wiring", "port", "state"),
+    [
+        (other_spine, f"{LEAF} swp31", State.WRONG),
+        (other_host, f"{LEAF} swp9", State.WRONG),
+        (installer, f"{LEAF} swp9", State.UNKNOWN),
+        (switch_at_a_host_without_a_name, "Leaf1-1 swp9", State.WRONG),
+        (unnamed_switch_beside_a_wrong_one, f"{LEAF} swp31", State.WRONG),
+    ],
+)
+def test_verify_judges_a_cable_as_the_report_does(
+    six: Rack, wiring: Callable[[Rack], None], port: str, state: State
+) -> None:
+    wiring(six)
+    found = rows(six)
+    assert found[port].state is state
+    wrong = {each for each, row in found.items() if row.state is State.WRONG}
+    said = {each.subject for each in six.site.verify() if each.what.startswith("is wired to ")}
+    assert said == wrong
 
 
 def test_a_neighbour_at_a_port_that_the_intent_does_not_use_is_extra(six: Rack) -> None:
