@@ -7,10 +7,23 @@ INTENT = "site-fabric.yaml"
 """In the folder of the command, which is the clone for `tox`."""
 CREDENTIALS = "~/.config/ovn-offload/switches.txt"
 """Who logs in to the switches: lines user:password and NAME user:password, mode 0600."""
+PREVIOUS = "~/.config/ovn-offload/previous-switches.txt"
+"""The same with the passwords that some switches still have, while they are being changed."""
 PINS = "~/.config/ovn-offload/pins.txt"
 """The certificates of the switches, as the verb pins prints them."""
 BACKUPS = "~/.local/state/ovn-offload/backups"
 """The configurations of switches before and after each run that changed one: a folder of mode 0700."""
+
+
+def previous(named: str | None, credentials: str) -> str:
+    """The file with the earlier passwords: the one that is named, else that of :data:`PREVIOUS` if it exists.
+
+    Empty without one, and where other ``credentials`` than those of :data:`CREDENTIALS` are given: the file
+    may be one of other switches.
+    """
+    if named is not None:
+        return named
+    return PREVIOUS if credentials == CREDENTIALS and Path(PREVIOUS).expanduser().exists() else ""
 
 
 def pins(named: str | None, *, others: bool) -> str:

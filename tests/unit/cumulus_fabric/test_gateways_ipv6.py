@@ -291,8 +291,7 @@ REFUSED = [
     ),
     (
         changed({"vrfs.red.dhcp-relay6": "10.1.40.9"}),
-        "vrfs.red.dhcp-relay6: '10.1.40.9' is not allowed; "
-        "expected an IPv6 address such as 2001:db8:10::2",
+        "vrfs.red.dhcp-relay6: '10.1.40.9' is not allowed; expected an IPv6 address such as 2001:db8:10::2",
     ),
     (
         changed({"vrfs.red.dhcp-relay6": {"server": "2001:db8:40::9", "networks": ["overlay"]}}),

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 from converge import StepError
+from intent import places
 from intent.model import Fabric
 from logins.paired import LoginError, paired
 from rest.connection import Credentials, Logins
@@ -25,16 +26,23 @@ from cli.inputs import UsageError
 def logins(options: argparse.Namespace, fabric: Fabric) -> Logins:
     """Who logs in to each switch, from a private file or, for ``-``, from standard input.
 
-    --previous-credentials names a file with the passwords that some switches still have.
+    The passwords that some switches still have are in another one; if no option names it, that is said on
+    standard error.
 
     Raises UsageError if one cannot be read, others can read it, or it does not have the lines that it should.
     """
     found = _read("--credentials", options.credentials)
-    earlier = options.previous_credentials and _read("--previous-credentials", options.previous_credentials)
+    previous = places.previous(options.previous_credentials, options.credentials)
+    earlier = previous and _read("--previous-credentials", previous)
+    if earlier and options.previous_credentials is None:
+        said = (
+            f"takes the earlier passwords of {previous} where a switch refuses those of {options.credentials}"
+        )
+        print(said, file=sys.stderr)
     try:
         return paired(found, earlier or None, [switch.name for switch in fabric.switches])
     except LoginError as error:
-        name = options.previous_credentials if error.earlier else options.credentials
+        name = previous if error.earlier else options.credentials
         option = "--previous-credentials" if error.earlier else "--credentials"
         raise UsageError(f"{option}: {name} {error}; {error.remedy or f'give {CREDENTIALS}'}") from None
 

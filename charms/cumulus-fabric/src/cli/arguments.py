@@ -74,8 +74,9 @@ def _trusting(parser: argparse.ArgumentParser) -> None:
     """Add what opens NVUE of the switches."""
     words = f"{CREDENTIALS} ({places.CREDENTIALS})"
     parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
-    words = "the same with the passwords that some switches still have, while you change them"
-    parser.add_argument("--previous-credentials", default="", metavar="FILE", help=words)
+    words = "the same with the passwords that some switches still have, while you change them "
+    words += f"({places.PREVIOUS} if it exists, without --credentials)"
+    parser.add_argument("--previous-credentials", metavar="FILE", help=words)
     words = "PEM of the certificate for switches that ask for one (mTLS)"
     parser.add_argument("--client-certificate", default="", metavar="FILE", help=words)
     words = "PEM of its key, without a passphrase, in a file that only you can read"

@@ -5,6 +5,7 @@ import argparse
 
 from converge import Finding
 from converge.render import findings_as_table
+from intent import places
 from intent.model import Fabric
 from logins.rotation import VERB, Rotation
 
@@ -15,8 +16,9 @@ from cli.inputs import UsageError
 
 def rotate_password(options: argparse.Namespace, fabric: Fabric) -> bool:
     """Show the plan, or do it; whether nothing stands against it. Raises UsageError for a wrong argument."""
-    if not options.previous_credentials:
-        raise UsageError(f"--previous-credentials: {VERB} needs the file with the passwords of now")
+    if not places.previous(options.previous_credentials, options.credentials):
+        what = f"--previous-credentials: {VERB} needs the file with the passwords of now; name it, or have it"
+        raise UsageError(f"{what} as {places.PREVIOUS} beside {places.CREDENTIALS}")
     names = [each.name for each in chosen(fabric, options.switch) if each.platform == "cumulus"]
     logins = access.logins(options, fabric)
     with switches.site(options, fabric, names, logins) as site:

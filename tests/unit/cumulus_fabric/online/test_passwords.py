@@ -2,6 +2,7 @@
 """While the switches' password is changed one after the other, nothing stands still: both are known."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from lab.nvue import Certificate
@@ -89,3 +90,50 @@ def test_the_command_line_takes_the_earlier_one_from_a_file(shell: Shell) -> Non
     status, _, err = shell("plan", "--previous-credentials", str(earlier))
     says = "has another user than the new credentials; give the earlier password of the same user"
     assert (status, err) == (2, f"--previous-credentials: {earlier} {says}\n")
+
+
+def own(home: Path, name: str, password: str) -> None:
+    """A file in the operator's own folder."""
+    folder = home / ".config/ovn-offload"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"{USER}:{password}\n")
+    (folder / name).chmod(0o600)
+
+
+def by_default(shell: Shell, verb: str, *arguments: str) -> tuple[int, str, str]:
+    """The command line without --credentials."""
+    common = ("--intent", str(shell.directory / "intent.yaml"), "--ca", str(shell.ca))
+    return shell.alone(verb, *common, *arguments)
+
+
+def test_the_earlier_ones_are_those_of_the_operators_own_folder_if_it_has_any(
+    shell: Shell, home: Path
+) -> None:
+    for server in shell.rack.servers.values():
+        server.switch.edited = []
+    own(home, "switches.txt", NEW)
+    needed = "needs the file with the passwords of now; name it, or have it as "
+    places = "~/.config/ovn-offload/previous-switches.txt beside ~/.config/ovn-offload/switches.txt\n"
+    assert by_default(shell, "rotate-password") == (
+        2, "", f"--previous-credentials: rotate-password {needed}{places}"
+    )  # fmt: skip
+    own(home, "previous-switches.txt", PASSWORD)
+    status, out, err = by_default(shell, "rotate-password")
+    assert (status, shell.rack.writes()) == (0, [])
+    assert err == (
+        "takes the earlier passwords of ~/.config/ovn-offload/previous-switches.txt "
+        "where a switch refuses those of ~/.config/ovn-offload/switches.txt\n"
+    )
+    assert by_default(shell, "rotate-password", "--plan", out.partition("--plan ")[2].split()[0])[0] == 0
+    assert all(server.opens(NEW) for server in shell.rack.servers.values())
+
+
+@pytest.mark.parametrize("named", [[], ["--previous-credentials", ""]], ids=["other credentials", "none"])
+def test_the_operators_own_folder_is_left_where_other_files_are_named(
+    shell: Shell, home: Path, named: list[str]
+) -> None:
+    shell.rack.servers["Leaf0-1"].password = NEW
+    own(home, "switches.txt", PASSWORD)
+    own(home, "previous-switches.txt", NEW)
+    status, out, err = by_default(shell, "plan", *named) if named else shell("plan")
+    assert (status, "the switch refused user cumulus" in out, "earlier" in err) == (1, True, False)
