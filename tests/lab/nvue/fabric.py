@@ -221,10 +221,17 @@ class Member:
         by_address = {port_of(interfaces, name): node for name, node in known.items()}
         return by_address | {name: node for name, node in known.items() if name in interfaces}
 
+    def _session_on(self, interface: str) -> Tree | None:
+        """The configured session on one port: most are named by it, and need no look at the others."""
+        known = self._bgp().get("neighbor", {})
+        if interface in known and interface in self.tree.get("interface", {}):
+            return known[interface]
+        return self.sessions().get(interface)
+
     def speaker(self, interface: str) -> tuple[int | None, bool]:
         """The ASN that this switch speaks BGP with on an interface, and whether it offers EVPN there."""
         bgp, general = self._bgp(), self.tree.get("router", {}).get("bgp", {})
-        neighbor = self.sessions().get(interface)
+        neighbor = self._session_on(interface)
         if neighbor is None or interface not in self.tree.get("interface", {}) or not self.rules.on(general):
             return None, False
         group = bgp.get("peer-group", {}).get(neighbor.get("peer-group"), {})
@@ -234,7 +241,7 @@ class Member:
 
     def admits(self, interface: str, asn: int | None) -> bool:
         """Whether ``remote-as`` on an interface allows a neighbour with this AS number."""
-        neighbor = self.sessions().get(interface, {})
+        neighbor = self._session_on(interface) or {}
         group = self._bgp().get("peer-group", {}).get(neighbor.get("peer-group"), {})
         remote = neighbor.get("remote-as", group.get("remote-as"))
         if remote in ("internal", "external"):
@@ -369,10 +376,10 @@ class Member:
 
     def advertises(self) -> bool:
         """Whether EVPN routes leave this switch: by any session without a policy that denies all of them."""
-        up = [
-            session for port, session in self.sessions().items() if self.fabric.session((self.name, port))[1]
-        ]
-        return not all(self._denied(session) for session in up)
+        return any(
+            self.fabric.session((self.name, port))[1] and not self._denied(session)
+            for port, session in self.sessions().items()
+        )
 
     def _denied(self, session: Tree) -> bool:
         """Whether a session's policy for EVPN, which may be that of its peer group, denies all routes."""
