@@ -207,8 +207,13 @@ class Attached:
         switch = self.fabric.switch(name)
         return switch is not None and switch.role is Role.SPINE
 
+    @cached_property
+    def _drained(self) -> frozenset[str]:
+        """The drained switches: each leaf that is asked about asks it of both ends of every session."""
+        return frozenset(name for name, now in self.seen.items() if drained(now.applied))
+
     def _is_drained(self, name: str) -> bool:
-        return name in self.seen and drained(self.seen[name].applied)
+        return name in self._drained
 
     def _alone(self, leg: Leg) -> bool:
         there = {switch.name for switch, _ in self.fabric.segments.get(leg.segment, ())}
