@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Juju unit on a guest, as seen from the host; :mod:`lab.juju.service` does the work inside the guest."""
 
+import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,6 +55,12 @@ class Unit:
         self._guest = guest
         self.app = app
         self._ask("deploy", **known)
+
+    def on(self, guest: "Guest") -> "Unit":
+        """The same unit, on a guest that its machine's files were carried to (:mod:`lab.carry`)."""
+        other = copy.copy(self)
+        other._guest = guest
+        return other
 
     def emit(self, event: str, **given: Any) -> Result:
         """Run one event; before ``upgrade_charm`` the charm is unpacked anew, as ``juju refresh`` does.
