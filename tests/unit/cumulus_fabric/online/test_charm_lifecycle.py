@@ -30,6 +30,14 @@ def test_every_hook_on_a_fabric_that_runs_the_intent_is_active(running: Unit, ev
     assert running.writes == []
 
 
+@pytest.mark.filterwarnings("ignore:.*-series-upgrade events:DeprecationWarning")
+def test_an_upgrade_of_the_units_machine_leaves_status_and_switches(running: Unit) -> None:
+    status = running.emit("update_status")
+    for event in ("pre_series_upgrade", "post_series_upgrade", "start", "upgrade_charm", "config_changed"):
+        assert running.emit(event) == status
+        assert running.writes == []
+
+
 def test_a_changed_secret_and_a_changed_host_report_are_verified(running: Unit) -> None:
     assert running.emit("secret_changed", running.secret) == ops.ActiveStatus()
     for event in ("relation_created", "relation_changed", "relation_broken"):

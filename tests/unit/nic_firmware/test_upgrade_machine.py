@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+from unit.upgraded import RebootsAndUpgradesMachine
+
+
+class TestNicFirmware(RebootsAndUpgradesMachine):
+    pass
