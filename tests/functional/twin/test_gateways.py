@@ -57,11 +57,19 @@ ROUTES = {
 """The way of a host to the other network. compute2 is in rack 1, the others are in rack 0."""
 
 
-def intent() -> str:
+IPV6 = {
+    "oam": {"address": "2001:db8:25::1/64", "leaves": "2001:db8:25::f1", "router-advertisements": True},
+    "public": {"address": "2001:db8:208::1/64", "leaves": "2001:db8:208::f1"},
+}
+OAM6, PUBLIC6 = "2001:db8:25::", "2001:db8:208::"
+
+
+def intent(**ipv6: dict[str, Any]) -> str:
     """The reference design with gateways in two of its networks, a VRF, and a router outside."""
     content = yaml.safe_load(RDG.read_text()) | deepcopy(ROUTED)
     for network, gateway in GATEWAYS.items():
-        content["networks"][network]["gateway"] = gateway
+        more = {"ipv6": ipv6[network]} if network in ipv6 else {}
+        content["networks"][network]["gateway"] = gateway | more
     return yaml.safe_dump(content)
 
 
@@ -109,6 +117,22 @@ def test_a_gateway_answers_while_its_host_has_one_leaf_left(rack: Rack) -> None:
     rack.until(lambda: rack.ping("compute0", "10.7.208.1") == 3, 300, "no way to the other network")
     rack.on("compute0", "ip link set eth0 down")
     rack.until(lambda: rack.ping("compute0", "10.7.208.1") == 3, 120, "no way with one leg")
+
+
+def test_ipv6_beside_it_reaches_another_network_in_another_rack(rack: Rack) -> None:
+    """compute2 in rack 1 has its way out by the leaves' advertisements, the gateway in rack 0 by a route."""
+    rack.guest.write(INTENT, intent(**IPV6))
+    report = rack.operate("apply")
+    assert report["applied"], report
+    rack.on("compute2", f"ip address add {OAM6}12/64 dev bond0")
+    rack.on("gateway", f"ip address add {PUBLIC6}99/64 dev bond0")
+    rack.on("gateway", f"ip route add {OAM6}/64 via {PUBLIC6}1")
+
+    def advertised() -> bool:
+        return "proto ra" in rack.on("compute2", "ip -6 route show default")
+
+    rack.until(advertised, 300, "no leaf advertises itself")
+    rack.until(lambda: rack.ping("compute2", f"{PUBLIC6}99") == 3, 300, "no way to the other network")
 
 
 def test_verify_names_the_router_outside_alone_when_it_is_gone(rack: Rack) -> None:

@@ -6,13 +6,14 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from lab.twin.commands import CommandError, daemon, run
 from lab.twin.model import Switch
-from lab.twin.routing import DEFAULT, Bgp, RouteMap, Vrf
+from lab.twin.routing import DEFAULT, FAMILIES, Bgp, RouteMap, Vrf
 
 DAEMONS = ("mgmtd", "zebra", "bgpd")
 PROGRAMS = Path("/usr/lib/frr")
@@ -100,6 +101,8 @@ def configuration(switch: Switch) -> list[tuple[Section, str]]:
             ((f"interface {bond}",), f"evpn mh es-id {segment.local_id}"),
             ((f"interface {bond}",), f"evpn mh es-sys-mac {segment.mac}"),
         ]
+    for name in sorted(each.name for each in switch.interfaces.values() if each.advertised):
+        lines.append(((f"interface {name}",), "no ipv6 nd suppress-ra"))
     if switch.bgp:
         lines += _bgp(switch.bgp, advertise=bool(switch.vnis) and switch.evpn)
     for vrf in switch.vrfs:
@@ -120,7 +123,6 @@ def _vrf(vrf: Vrf) -> list[tuple[Section, str]]:
 
 def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
     router = (f"router bgp {bgp.asn}" + ("" if bgp.vrf == DEFAULT else f" vrf {bgp.vrf}"),)
-    ipv4 = (*router, "address-family ipv4 unicast")
     evpn = (*router, "address-family l2vpn evpn")
     lines: list[tuple[Section, str]] = [(router, "bgp bestpath as-path multipath-relax")]
     if bgp.router_id:
@@ -136,10 +138,8 @@ def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
         lines.append((router, f"neighbor {address} remote-as {peer.remote_as}"))
         if peer.description:
             lines.append((router, f"neighbor {address} description {peer.description}"))
-        ways = (("in", peer.inbound), ("out", peer.outbound))
-        lines += [(ipv4, f"neighbor {address} route-map {name} {way}") for way, name in ways if name]
-    if bgp.ipv4 and bgp.redistribute_connected:
-        lines.append((ipv4, "redistribute connected"))
+    for name in FAMILIES:
+        lines += [((*router, _section(name)), line) for line in _family(bgp, name)]
     if bgp.evpn:
         lines += [(evpn, f"neighbor {group} activate") for group in sorted(bgp.evpn_groups)]
         lines += [
@@ -147,9 +147,25 @@ def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
         ]
         if advertise:
             lines.append((evpn, "advertise-all-vni"))
-    if bgp.exports:
-        lines.append((evpn, "advertise ipv4 unicast"))
-    return lines
+    exported = [name for name, family in bgp.families.items() if family.exports]
+    return lines + [(evpn, f"advertise {name.replace('-', ' ')}") for name in sorted(exported)]
+
+
+def _section(family: str) -> str:
+    return f"address-family {family.replace('-', ' ')}"
+
+
+def _family(bgp: Bgp, name: str) -> Iterator[str]:
+    """The lines for the routes of one family."""
+    for address, peer in sorted(bgp.peers.items()):
+        # To FRR a session has the routes of IPv4, and of nothing else, unless it is told so.
+        if (name in peer.families) != (name == FAMILIES[0]):
+            yield f"{'' if name in peer.families else 'no '}neighbor {address} activate"
+        for way, policy in zip(("in", "out"), peer.families.get(name, ())):
+            if policy:
+                yield f"neighbor {address} route-map {policy} {way}"
+    if name in bgp.families and bgp.families[name].redistribute_connected:
+        yield "redistribute connected"
 
 
 def delta(runs: list[tuple[Section, str]], wanted: list[tuple[Section, str]]) -> list[str]:
@@ -162,7 +178,7 @@ def delta(runs: list[tuple[Section, str]], wanted: list[tuple[Section, str]]) ->
             if whole not in changes:
                 changes.append(whole)
         elif (section, line) not in wanted:
-            changes.append((section, f"no {line}"))
+            changes.append((section, line.removeprefix("no ") if line.startswith("no ") else f"no {line}"))
     changes += [each for each in wanted if each not in runs]
     lines: list[str] = []
     for section, each in groupby(changes, key=lambda change: change[0]):

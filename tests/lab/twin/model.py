@@ -8,11 +8,12 @@ Routing is in :mod:`lab.twin.routing`.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+from lab.nvue.addresses import OF_IP
 from lab.nvue.factory import HOSTNAME
 from lab.nvue.routing import FABRIC_MAC
 from lab.nvue.trees import Path, Tree
 from lab.twin import routing
-from lab.twin.routing import DEFAULT, Bgp, RouteMap, Vrf
+from lab.twin.routing import DEFAULT, FAMILIES, Bgp, RouteMap, Vrf
 from lab.twin.tree import SWITCHED, Untranslatable, at, is_on, leaves, on
 from lab.twin.tree import vlan as one_vlan
 
@@ -42,6 +43,13 @@ UNDERSTOOD = (
     "interface/*/ipv4/vrr/address/*",
     "interface/*/ipv4/vrr/mac-address",
     "interface/*/ipv4/dhcp-client/SWITCH",
+    "interface/*/ipv6/address/*",
+    "interface/*/ipv6/vrr/SWITCH",
+    "interface/*/ipv6/vrr/vrr-state/*",
+    "interface/*/ipv6/vrr/address/*",
+    "interface/*/ipv6/vrr/mac-address",
+    "interface/*/ip/neighbor-discovery/router-advertisement/SWITCH",
+    "interface/*/ipv6/neighbor-discovery/router-advertisement/SWITCH",
     "interface/*/bond/member/*",
     "interface/*/bond/lacp-bypass",
     "interface/*/bridge/domain/br_default/vlan/*",
@@ -76,23 +84,24 @@ UNDERSTOOD = (
     "vrf/*/router/bgp/neighbor/*/type",
     "vrf/*/router/bgp/neighbor/*/remote-as",
     "vrf/*/router/bgp/neighbor/*/description",
-    "vrf/*/router/bgp/neighbor/*/address-family/ipv4-unicast/SWITCH",
-    "vrf/*/router/bgp/neighbor/*/address-family/ipv4-unicast/policy/*/route-map",
+    *(f"vrf/*/router/bgp/neighbor/*/address-family/{family}/SWITCH" for family in FAMILIES),
+    *(f"vrf/*/router/bgp/neighbor/*/address-family/{family}/policy/*/route-map" for family in FAMILIES),
     "vrf/default/router/bgp/neighbor/*/peer-group",
     "vrf/default/router/bgp/peer-group/*/remote-as",
     "vrf/default/router/bgp/peer-group/*/address-family/l2vpn-evpn/SWITCH",
     "vrf/default/router/bgp/peer-group/*/address-family/l2vpn-evpn/policy/outbound/route-map",
     "router/policy/prefix-list/*/type",
     "router/policy/prefix-list/*/rule/*/action",
+    "router/policy/prefix-list/*/rule/*/match/*/min-prefix-len",
     "router/policy/prefix-list/*/rule/*/match/*/max-prefix-len",
     "router/policy/route-map/*/rule/*/action/*",
     "router/policy/route-map/*/rule/*/match/type",
     "router/policy/route-map/*/rule/*/match/ip-prefix-list",
     "router/policy/route-map/*/rule/*/set/local-preference",
     "router/policy/route-map/*/rule/*/set/metric",
-    "vrf/*/router/bgp/address-family/ipv4-unicast/SWITCH",
-    "vrf/*/router/bgp/address-family/ipv4-unicast/redistribute/connected/SWITCH",
-    "vrf/*/router/bgp/address-family/ipv4-unicast/route-export/to-evpn/SWITCH",
+    *(f"vrf/*/router/bgp/address-family/{family}/SWITCH" for family in FAMILIES),
+    *(f"vrf/*/router/bgp/address-family/{family}/redistribute/connected/SWITCH" for family in FAMILIES),
+    *(f"vrf/*/router/bgp/address-family/{family}/route-export/to-evpn/SWITCH" for family in FAMILIES),
     "vrf/default/router/bgp/address-family/l2vpn-evpn/SWITCH",
     "qos/roce/SWITCH",
     "qos/roce/mode",
@@ -131,6 +140,7 @@ class Interface:
     vlan: int = 0  # of a VLAN interface, of a part of a port, or of a VRF's VNI
     base: str = ""  # the port that it is a part of, or the VLAN interface that shares its gateway
     mac: str = ""
+    advertised: bool = False  # it sends router advertisements
 
 
 @dataclass(frozen=True)
@@ -225,14 +235,13 @@ def _of_vrfs(vrfs: tuple[Vrf, ...]) -> Iterator[Interface]:
 
 def _shared(svi: Interface, node: Tree) -> Interface | None:
     """The interface with the addresses that a VLAN interface shares with those of other leaves (VRR)."""
-    for vrr in (at(node, "ip/vrr"), at(node, "ipv4/vrr")):
-        if is_on(vrr):
-            mac = str(vrr.get("mac-address", FABRIC_MAC)).lower()
-            addresses = frozenset(at(vrr, "address"))
-            return replace(
-                svi, name=f"{svi.name}-v0", kind="vrr", addresses=addresses, base=svi.name, mac=mac
-            )
-    return None
+    found = [vrr for key in OF_IP if is_on(vrr := at(node, f"{key}/vrr"))]
+    macs = {str(vrr.get("mac-address", FABRIC_MAC)).lower() for vrr in found}
+    if len(macs) > 1:
+        raise Untranslatable(f"interface.{svi.name}.ipv6.vrr.mac-address: the twin has that of IPv4")
+    addresses = frozenset(address for vrr in found for address in at(vrr, "address"))
+    shared = {"name": f"{svi.name}-v0", "kind": "vrr", "base": svi.name, "advertised": False}
+    return replace(svi, **shared, addresses=addresses, mac=macs.pop()) if macs else None
 
 
 KINDS = {"lo": "loopback", "swp": "swp", "bond": "bond", "eth": "eth", "vlan": "svi", "sub": "sub"}
@@ -252,7 +261,7 @@ def _interface(name: str, node: Tree, multihoming: bool, vrfs: Collection[str]) 
         )
     if kind in ("svi", "sub") and "vlan" not in node:
         raise Untranslatable(f"{path}.vlan: the twin needs it")
-    addresses = {*at(node, "ip/address"), *at(node, "ipv4/address")}
+    addresses = {address for key in OF_IP for address in at(node, f"{key}/address")}
     if is_on(at(node, "ipv4/dhcp-client")):
         addresses.add("dhcp")
     if '"' in str(node.get("description", "")):
@@ -280,6 +289,7 @@ def _interface(name: str, node: Tree, multihoming: bool, vrfs: Collection[str]) 
         vrf=vrf,
         vlan=one_vlan(node["vlan"], f"{path}.vlan") if "vlan" in node else 0,
         base=str(node.get("base-interface", "")),
+        advertised=any(is_on(at(node, f"{key}/neighbor-discovery/router-advertisement")) for key in OF_IP),
     )
 
 

@@ -102,13 +102,17 @@ def _bridge(memberships: dict[str, Membership]) -> Tree:
 
 def _neighbours(summary: dict[str, Any]) -> Tree:
     shown: Tree = {}
-    for key, family in (("ipv4Unicast", "ipv4-unicast"), ("l2VpnEvpn", "l2vpn-evpn")):
+    for key, family in (
+        ("ipv4Unicast", "ipv4-unicast"),
+        ("ipv6Unicast", "ipv6-unicast"),
+        ("l2VpnEvpn", "l2vpn-evpn"),
+    ):
         for name, peer in summary.get(key, {}).get("peers", {}).items():
             node = shown.setdefault(
                 name,
                 {
                     "state": peer["state"].lower(),
-                    "type": "numbered" if name[0].isdigit() else "unnumbered",
+                    "type": "numbered" if name[0].isdigit() or ":" in name else "unnumbered",
                     "remote-as": peer["remoteAs"],
                     "address-family": {},
                 },

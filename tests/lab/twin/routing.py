@@ -5,19 +5,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lab.nvue.trees import Tree
-from lab.twin.tree import Untranslatable, at, is_on, on, vlan
+from lab.twin.tree import Untranslatable, at, is_off, is_on, on, vlan
 
 DEFAULT = "default"
+FAMILIES = ("ipv4-unicast", "ipv6-unicast")
+"""The families of a VRF's own routes, as NVUE names them."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A router outside, by its address."""
+    """A router outside, by its address, with the families of its routes.
+
+    Each family has the names of the route maps for them, in and out.
+    """
 
     remote_as: str
     description: str = ""
-    inbound: str = ""  # the name of a route map
-    outbound: str = ""
+    families: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+
+@dataclass(frozen=True)
+class Family:
+    """The IPv4 or the IPv6 routes of one VRF."""
+
+    redistribute_connected: bool
+    exports: bool  # they go into EVPN
 
 
 @dataclass(frozen=True)
@@ -29,14 +41,12 @@ class Bgp:
     neighbours: dict[str, str]  # interface: peer group
     remote_as: dict[str, str]  # peer group: external, internal or a number
     evpn_groups: frozenset[str]
-    ipv4: bool
     evpn: bool
-    redistribute_connected: bool
+    families: dict[str, Family] = field(default_factory=dict[str, Family])  # those of FAMILIES that are on
     graceful_shutdown: bool = False
     outbound: dict[str, str] = field(default_factory=dict[str, str])  # peer group: route map for EVPN
     peers: dict[str, Peer] = field(default_factory=dict[str, Peer])  # by address
     vrf: str = DEFAULT
-    exports: bool = False  # its IPv4 routes go into EVPN
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,6 @@ def bgp(tree: Tree, vrf: str = DEFAULT) -> Bgp | None:
     if not (is_on(everywhere) and node):
         return None
     families, groups = at(node, "address-family"), at(node, "peer-group")
-    ipv4 = at(families, "ipv4-unicast")
     told = at(node, "neighbor")
     return Bgp(
         asn=int(node.get("autonomous-system") or everywhere["autonomous-system"]),
@@ -100,9 +109,8 @@ def bgp(tree: Tree, vrf: str = DEFAULT) -> Bgp | None:
         evpn_groups=frozenset(
             name for name, each in groups.items() if is_on(at(each, "address-family/l2vpn-evpn"))
         ),
-        ipv4=is_on(ipv4),
         evpn=is_on(at(families, "l2vpn-evpn")),
-        redistribute_connected=is_on(at(ipv4, "redistribute/connected")),
+        families={name: _family(at(families, name)) for name in FAMILIES if is_on(at(families, name))},
         graceful_shutdown=vrf == DEFAULT and on(everywhere.get("graceful-shutdown")),
         outbound={
             name: policy["route-map"]
@@ -110,8 +118,11 @@ def bgp(tree: Tree, vrf: str = DEFAULT) -> Bgp | None:
             if (policy := at(each, "address-family/l2vpn-evpn/policy/outbound"))
         },
         vrf=vrf,
-        exports=is_on(at(ipv4, "route-export/to-evpn")),
     )
+
+
+def _family(node: Tree) -> Family:
+    return Family(is_on(at(node, "redistribute/connected")), is_on(at(node, "route-export/to-evpn")))
 
 
 def _is_peer(vrf: str, name: str, node: Tree) -> bool:
@@ -125,16 +136,28 @@ def _is_peer(vrf: str, name: str, node: Tree) -> bool:
 
 
 def _peer(node: Tree) -> Peer:
-    policy = at(node, "address-family/ipv4-unicast/policy")
-    maps = (at(policy, way).get("route-map", "") for way in ("inbound", "outbound"))
-    return Peer(str(node["remote-as"]), str(node.get("description", "")), *maps)
+    families: dict[str, tuple[str, str]] = {}
+    for name in FAMILIES:
+        family = at(node, f"address-family/{name}")
+        # A session has the routes of IPv4 unless told otherwise, and those of IPv6 if told so.
+        if is_on(family) or (name == FAMILIES[0] and not is_off(family)):
+            ways = (at(family, f"policy/{way}").get("route-map", "") for way in ("inbound", "outbound"))
+            families[name] = (next(ways), next(ways))
+    return Peer(str(node["remote-as"]), str(node.get("description", "")), families)
+
+
+_IP = {"ipv4": "ip", "ipv6": "ipv6"}
+"""The types of lists and conditions, and how FRR's commands begin for them."""
+
+LENGTHS = (("min-prefix-len", "ge"), ("max-prefix-len", "le"))
+"""The limits of a prefix's length, and FRR's words for them."""
 
 
 def prefix_lists(tree: Tree) -> frozenset[str]:
     """FRR's lines for the lists of prefixes."""
     return frozenset(
-        f"ip prefix-list {name} seq {number} {rule['action']} {prefix}"
-        + (f" le {match['max-prefix-len']}" if match else "")
+        f"{_IP[node.get('type', 'ipv4')]} prefix-list {name} seq {number} {rule['action']} {prefix}"
+        + "".join(f" {word} {match[key]}" for key, word in LENGTHS if key in (match or {}))
         for name, node in at(tree, "router/policy/prefix-list").items()
         for number, rule in at(node, "rule").items()
         for prefix, match in at(rule, "match").items()
@@ -152,7 +175,8 @@ def route_maps(tree: Tree) -> frozenset[RouteMap]:
 
 
 def _changes(rule: Tree) -> Iterator[str]:
-    if prefixes := at(rule, "match").get("ip-prefix-list"):
-        yield f"match ip address prefix-list {prefixes}"
+    match = at(rule, "match")
+    if prefixes := match.get("ip-prefix-list"):
+        yield f"match {_IP[match.get('type', 'ipv4')]} address prefix-list {prefixes}"
     for key, value in at(rule, "set").items():
         yield f"set {key} {value}"

@@ -37,6 +37,11 @@ def is_on(node: Tree) -> bool:
     return any(on(node.get(key)) for key in SWITCHED)
 
 
+def is_off(node: Tree) -> bool:
+    """Whether a node is switched off, which a node that is not there is not."""
+    return any(key in node and not on(node[key]) for key in SWITCHED)
+
+
 def vlan(value: object, path: str) -> int:
     """One VLAN. Raises Untranslatable for anything else."""
     text = str(value)

@@ -34,7 +34,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
 PEER = {"state": "Established", "remoteAs": 65199, "pfxRcd": 6, "pfxSnt": 4}
 DAEMONS: dict[str, Any] = {
     "bgpd show bgp summary json": {"ipv4Unicast": {"peers": {"swp31": PEER}}},
-    "bgpd show bgp vrf red summary json": {"ipv4Unicast": {"peers": {}}},
+    "bgpd show bgp vrf red summary json": {"ipv6Unicast": {"peers": {"fd00:f::1": PEER}}},
     "zebra show evpn es detail json": [{"esi": "03:44", "flags": ["local"], "accessPort": "bond1"}],
     "zebra show evpn vni detail json": [{"vni": 9, "vtepIp": "10.10.10.1"}],
     "zebra show vrf red vni json": {"vrfs": [{"vni": 5001, "state": "Up", "sviIntf": "vlan4001_l3"}]},
@@ -135,6 +135,8 @@ def test_a_part_is_what_the_whole_has_there(asked: Asked) -> None:
         "vni": {"5001": {}}, "state": "Up", "svi": "vlan4001_l3", "vlan": 4001,
     }  # fmt: skip
     assert whole["vrf"]["default"]["router"]["bgp"]["neighbor"]["swp31"]["state"] == "established"
+    (session,) = whole["vrf"]["red"]["router"]["bgp"]["neighbor"].values()
+    assert (session["type"], session["address-family"].keys()) == ("numbered", {"ipv6-unicast"})
     ports = {"9": {"tag-state": "tagged"}, "3000": {"tag-state": "untagged"}}
     assert whole["bridge"]["domain"]["br_default"]["port"]["bond1"]["vlan"] == ports
     assert whole["evpn"]["vni"]["9"]["vlan"] == 9

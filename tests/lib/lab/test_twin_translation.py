@@ -248,6 +248,118 @@ def test_frr_gets_a_router_for_the_vrf_with_its_peers_and_policies() -> None:
     ]
 
 
+def of_ipv6(key: str) -> dict[str, Any]:
+    """IPv6 beside the IPv4 of ROUTED; from 5.15 on, what an interface has of it is at ``ipv6``."""
+    switch, vrr_state = ({"enable": "on"}, "state") if key == "ip" else ({"state": "enabled"}, "vrr-state")
+    off = {"enable": "off"} if key == "ip" else {"state": "disabled"}
+    vrr = {**switch, vrr_state: {"up": {}}, "address": {"2001:db8:10::1/64": {}}}
+    gateway: dict[str, Any] = {
+        "address": {"2001:db8:10::2/64": {}},
+        "vrr": vrr,
+        "neighbor-discovery": {"router-advertisement": switch},
+    }
+    routes = {**switch, "redistribute": {"connected": switch}, "route-export": {"to-evpn": switch}}
+    session = {
+        "type": "numbered",
+        "remote-as": 64900,
+        "address-family": {
+            "ipv4-unicast": off,
+            "ipv6-unicast": {**switch, "policy": {"inbound": {"route-map": "from-wan6"}}},
+        },
+    }
+    limits = {"min-prefix-len": 48, "max-prefix-len": 64}
+    prefixes = {"type": "ipv6", "rule": {"10": {"action": "permit", "match": {"2001:db8::/32": limits}}}}
+    match = {"type": "ipv6", "ip-prefix-list": "tenants6"}
+    return {
+        "interface": {"vlan10": {key: gateway}, "swp26": {key: {"address": {"2001:db8:f::/127": {}}}}},
+        "router": {
+            "policy": {
+                "prefix-list": {"tenants6": prefixes},
+                "route-map": {"from-wan6": {"rule": {"10": {"action": {"permit": {}}, "match": match}}}},
+            }
+        },
+        "vrf": {
+            "red": {
+                "loopback": {"ip": {"address": {"2001:db8:ff::1/128": {}}}},
+                "router": {
+                    "bgp": {
+                        "neighbor": {"2001:db8:f::1": session},
+                        "address-family": {"ipv6-unicast": routes},
+                    }
+                },
+            }
+        },
+    }
+
+
+WITH_IPV6 = merge(merge(LEAF, ROUTED), of_ipv6("ip"))
+
+
+def test_a_gateway_has_both_versions_at_one_interface() -> None:
+    made = model.parse(WITH_IPV6)
+    assert made.interfaces["vlan10"].addresses == {"10.1.10.2/24", "2001:db8:10::2/64"}
+    assert made.interfaces["vlan10-v0"].addresses == {"10.1.10.1/24", "2001:db8:10::1/64"}
+    assert made.interfaces["swp26"].addresses == {"10.9.0.0/31", "2001:db8:f::/127"}
+    assert made.interfaces["red"].addresses == {"2001:db8:ff::1/128"}
+    assert [each.name for each in made.interfaces.values() if each.advertised] == ["vlan10"]
+
+
+def test_both_dialects_mean_the_same_ipv6() -> None:
+    moved = new(merge(LEAF, ROUTED))
+    for name in ("vlan10", "swp26"):  # the VRF has moved out of what is of IPv4
+        moved["interface"][name]["vrf"] = moved["interface"][name]["ipv4"].pop("vrf")
+    vrr = moved["interface"]["vlan10"]["ipv4"]["vrr"]
+    vrr |= {"state": "enabled", "vrr-state": {"up": {}}}
+    assert model.parse(merge(moved, of_ipv6("ipv6"))) == model.parse(WITH_IPV6)
+
+
+def test_two_mac_addresses_of_one_gateway_are_refused() -> None:
+    gateway = deepcopy(of_ipv6("ipv6")["interface"]["vlan10"])
+    gateway["ipv6"]["vrr"]["mac-address"] = "44:38:39:ff:ff:ff"
+    with pytest.raises(model.Untranslatable, match=r"interface\.vlan10\.ipv6\.vrr\.mac-address"):
+        model.parse(merge(merge(LEAF, ROUTED), {"interface": {"vlan10": gateway}}))
+
+
+def test_frr_gets_the_routes_the_session_and_the_advertisements_of_ipv6() -> None:
+    before = frr.configuration(model.parse(merge(LEAF, ROUTED)))
+    added = [
+        "ipv6 prefix-list tenants6 seq 10 permit 2001:db8::/32 ge 48 le 64",
+        "route-map from-wan6 permit 10",
+        "route-map from-wan6 permit 10",
+        "match ipv6 address prefix-list tenants6",
+        "exit",
+        "interface vlan10",
+        "no ipv6 nd suppress-ra",
+        "exit",
+        "router bgp 65101 vrf red",
+        "neighbor 2001:db8:f::1 remote-as 64900",
+        "exit",
+        "router bgp 65101 vrf red",
+        "address-family ipv4 unicast",
+        "no neighbor 2001:db8:f::1 activate",
+        "exit-address-family",
+        "exit",
+        "router bgp 65101 vrf red",
+        "address-family ipv6 unicast",
+        "neighbor 2001:db8:f::1 activate",
+        "neighbor 2001:db8:f::1 route-map from-wan6 in",
+        "redistribute connected",
+        "exit-address-family",
+        "exit",
+        "router bgp 65101 vrf red",
+        "address-family l2vpn evpn",
+        "advertise ipv6 unicast",
+        "exit-address-family",
+        "exit",
+    ]
+    after = frr.configuration(model.parse(WITH_IPV6))
+    assert frr.delta(before, after) == added
+    gone = frr.delta(after, before)
+    assert "ipv6 nd suppress-ra" in gone
+    assert "neighbor 2001:db8:f::1 activate" in gone
+    assert not [line for line in gone if "no no " in line]
+
+
 def test_filters_change_without_touching_the_qdisc_of_a_device_that_carries_traffic() -> None:
     wanted: asic.Filters = {"swp31": ["mark"], "bond1": ["drop"]}
     assert asic.rewrites({}, wanted) == [

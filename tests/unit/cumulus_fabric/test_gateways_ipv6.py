@@ -8,6 +8,7 @@ from converge.shape import InvalidValue
 from intent.model import Dialect
 from lab.nvue import Rules
 from lab.nvue.published import published
+from lab.twin import model as twin
 from unit.cumulus_fabric import gateways
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
 from unit.cumulus_fabric.fabrics import fabric, put
@@ -199,6 +200,19 @@ def test_without_dhcpv6_nothing_of_the_tree_changes():
     assert made["service"].pop("dhcp-relay6")
     assert made["vrf"]["red"]["loopback"]["ip"]["address"].pop("2001:db8:ff::2/128") == {}
     assert tree(change=without) == made
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_the_twin_makes_one_switch_of_it_whatever_the_dialect(name):
+    """All but DHCP relay and a VRF whose VLAN the switch picks."""
+    change = changed({"vrfs": deepcopy(WITH_IPV6["vrfs"])})
+    change["vrfs"]["blue"]["vlan"] = 4002
+    made = [tree(name, dialect, change) for dialect in Dialect]
+    for each in made:
+        del each["service"]
+    first, *others = map(twin.parse, made)
+    assert all(other == first for other in others)
+    assert first.interfaces["vlan40-v0"].addresses == {"2001:db8:40::1/64"}
 
 
 @pytest.mark.parametrize(("minor", "dialect"), [(14, NEW), (15, OLD)])
