@@ -76,6 +76,11 @@ def _rebooted(person: Operator, machines: Machines) -> Iterator[Check]:
     if not all(check.holds for check in ready):
         return
     clock = Working(machines)
+
+    def heard(name: str) -> bool:
+        clock.boot()
+        return machines.reported(name)
+
     site = Site(
         area=AREA,
         connection=person.connection,
@@ -83,10 +88,11 @@ def _rebooted(person: Operator, machines: Machines) -> Iterator[Check]:
         instance=machines.servers[node].name,
         boots=lambda each: sum(machine == each for machine, _, _ in rack.controller.down),
         away=rack.controller.away,
+        heard=heard,
         until=lambda what: machines.until(what, MOVES),
     )
     try:
-        yield from _verbs(person, machines, clock, site)
+        yield from _verbs(person, machines, site)
     finally:
         clock.boot()
         site.enable(node, other)
@@ -96,7 +102,7 @@ def _rebooted(person: Operator, machines: Machines) -> Iterator[Check]:
     yield one_at_a_time(rack, down)
 
 
-def _verbs(person: Operator, machines: Machines, clock: Working, site: Site) -> Iterator[Check]:
+def _verbs(person: Operator, machines: Machines, site: Site) -> Iterator[Check]:
     rack, (other, *_, node) = person.rack, person.nodes
     rack.display.phase(f"drain {node}, killed at each step")
     found = drained(site, node, other)
@@ -107,11 +113,6 @@ def _verbs(person: Operator, machines: Machines, clock: Working, site: Site) -> 
     yield from plugged(person, machines.numbers)
     yield from machines.held()
     rack.display.phase("roll, killed once")
-    clock.boot()
-    there = machines.until(lambda: machines.reported(node))
-    yield Check(
-        AREA, f"nova-compute of {node} after its boot", "reports", "reports" if there else "silent", there
-    )
     found = rolled(site, other, node)
     yield from found
     if all(check.holds for check in found):

@@ -28,6 +28,8 @@ class Site(NamedTuple):
         instance: its name.
         boots: how often a node has booted.
         away: whether a node reboots, or is about to.
+        heard: whether nova-compute of a node has reported since its last boot. Nova's API calls it to enable
+            or to disable its service, and waits for minutes for one that does not answer.
         until: wait until something holds; False if it does not in time.
 
     """
@@ -38,6 +40,7 @@ class Site(NamedTuple):
     instance: str
     boots: Callable[[str], int]
     away: Callable[[str], bool]
+    heard: Callable[[str], bool]
     until: Callable[[Callable[[], bool]], bool]
 
     def service(self, node: str) -> Any:
@@ -61,13 +64,9 @@ class Site(NamedTuple):
             found = [each for each in every if each.name == self.instance]
         return ", ".join(f"{each.compute_host.partition('.')[0]} {each.status}" for each in found)
 
-    def heard(self, node: str) -> bool:
-        """Wait until Nova hears from a node's nova-compute."""
-        return self.until(lambda: self.service(node).state == "up")
-
     def disable(self, node: str) -> None:
-        """Somebody else has Nova place nothing on a node, of whose nova-compute Nova hears."""
-        self.heard(node)
+        """Somebody else has Nova place nothing on a node."""
+        self.until(lambda: self.heard(node))
         service = self.service(node)
         with asking("compute services"):
             self.connection.compute.update_service(service.id, status="disabled", disabled_reason=OTHERS)
@@ -110,7 +109,7 @@ def drained(site: Site, node: str, other: str) -> list[Check]:
     before = site.boots(node)
     found = _killed(site, ["drain", node], node, cuts, before)
     if all(check.holds for check in found):
-        site.heard(node)
+        site.until(lambda: site.heard(node))
         ran = site.verbs.run("drain", node)
         found.append(Check(site.area, f"drain {node}, led on", "exit status 0", ran.ended, ran.status == 0))
         found.append(_state(site, node, "drained", ("enabled", there, 1), before))

@@ -28,7 +28,10 @@ class Scene:
         self.nodes.needing = {NODE1, NODE2}
         self.connection: Any = connect("rdg")
         verbs = Verbs(self.connection, self.nodes, cloud.clock)
-        self.site = Site("cloud", self.connection, verbs, "database", self.boots, self.away, self.until)
+        self.site = Site(
+            area="cloud", connection=self.connection, verbs=verbs, instance="database", boots=self.boots,
+            away=self.away, heard=lambda node: f"{node}.maas" not in self.nova.down, until=self.until,
+        )  # fmt: skip
 
     def boots(self, node: str) -> int:
         host = f"{node}.maas"
