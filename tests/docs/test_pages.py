@@ -61,6 +61,42 @@ def test_a_cell_has_the_name_of_its_column_where_a_phone_lists_the_rows(site: Pa
     assert re.findall(r'data-label="([^"]+)"', row) == ["from", "to", "port", "account, and what it may do"]
 
 
+@pytest.mark.parametrize(
+    ("page", "columns"),
+    [
+        ("reference/generated/cumulus-fabric", ["message", "what helps"]),
+        ("how-to/when-vfs-fail", ["the status names", "do"]),
+    ],
+)
+def test_two_columns_of_sentences_or_long_names_are_listed_too(
+    site: Path, page: str, columns: list[str]
+) -> None:
+    text = (site / f"{page}.html").read_text()
+    tables = re.findall(r"<table.*?</table>", text, re.DOTALL)
+    labels = [re.findall(r'data-label="([^"]+)"', table.partition("</tr>")[2]) for table in tables]
+    assert [found[:2] for found in labels if found[:2] == columns]
+    assert not [
+        table for table, found in zip(tables, labels, strict=True) if bool(found) != ("stacked" in table)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "wide"),
+    [
+        ([["swp9", "a port of the leaf, which the sentence here describes at some length"]], False),
+        ([["x" * 20, "y"]], False),
+        ([["a sentence that takes four lines of half a phone", "wait"]], True),
+        ([["port", "docs/how-to/" + "x" * 21]], True),
+        ([["port", "ovn_offload_reboot_needed_since_seconds"]], False),  # it can be broken after each _
+        ([["a", "b", "c"]], True),
+    ],
+)
+def test_a_table_is_wide_by_its_columns_its_first_cells_or_its_names(
+    rows: list[list[str]], wide: bool
+) -> None:
+    assert tables.is_wide(rows) is wide
+
+
 def test_a_table_of_two_columns_stays_one(site: Path) -> None:
     page = (site / "explanation/reboots.html").read_text()
     assert "<table" in page
