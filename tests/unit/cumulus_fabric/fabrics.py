@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,13 @@ def text(name: str) -> str:
 
 def data(name: str = "rdg") -> dict[str, Any]:
     """An example as plain data, to be changed."""
-    return reader.read(text(name), name, lambda document: json.loads(json.dumps(document)), schema.HOLDS)
+    return json.loads(_as_json(name))
+
+
+@cache
+def _as_json(name: str) -> str:
+    """An example as JSON: nearly every test takes one, and to read YAML takes most of the time for it."""
+    return reader.read(text(name), name, json.dumps, schema.HOLDS)
 
 
 def put(content: Any, path: str, value: Any) -> None:
