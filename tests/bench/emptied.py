@@ -29,7 +29,8 @@ from operate.emptied import Cloud
 
 SIZES = (4, 8)
 LOOKS = 12
-"""Looks of the verb, 5 s apart, until Nova has moved an instance, live or cold: a minute."""
+"""Looks of the verb, 5 s apart, until Nova has moved an instance, live or cold: a minute, in which a cold
+move is confirmed as well."""
 LOADS = {"no instance": (0, 0), "2 with VFs, 4 without": (2, 4)}
 """Instances of each node: those that are moved cold, and those that are moved live."""
 
@@ -45,7 +46,7 @@ def hours(nodes: int, cold: int, live: int) -> float:
             for number in range(cold + live):
                 cloud.add(f"{name}-{number}", name, "direct" if number < cold else "normal")
         cloud.nodes = Nodes(cloud.nova, names, looks=round(BOOT / steps.EVERY))
-        cloud.nova.moving.looks = LOOKS
+        cloud.nova.moving.looks, cloud.nova.moving.ending = LOOKS, 0
         began = cloud.clock.time()
         captured = SimpleNamespace(readouterr=lambda: SimpleNamespace(out="", err=""))
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:

@@ -84,7 +84,7 @@ def test_an_interruption_while_it_waits_is_led_on_by_the_next_run(cloud, capsys,
 def test_a_confirmation_that_nova_has_not_ended_yet_is_waited_for_and_not_repeated(
     cloud, capsys, monkeypatch
 ):
-    cloud.nova.moving.looks = 2
+    cloud.nova.moving.ending = 3
 
     def sleep(seconds):
         cloud.clock.now += seconds

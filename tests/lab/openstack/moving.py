@@ -14,12 +14,14 @@ _LIVE, _COLD = ("active", "paused"), ("active", "stopped")
 class Moving:
     """The migrations of one Nova.
 
-    `full` hosts take no server. `looks` is how often a server is seen on its way. `begun` has each server
-    that was asked to move, in order and with how it moves; `confirmed` has those whose move was confirmed.
+    `full` hosts take no server. `looks` is how often a server is seen on its way, `ending` how often while
+    its confirmed move ends. `begun` has each server that was asked to move, in order and with how it moves;
+    `confirmed` has those whose move was confirmed.
     """
 
     def __init__(self, nova):
-        self.nova, self.migrations, self.full, self.looks = nova, [], set(), 1
+        self.nova, self.migrations, self.full = nova, [], set()
+        self.looks = self.ending = 1
         self.begun, self.confirmed = [], []
 
     def act(self, server, content):
@@ -74,7 +76,7 @@ class Moving:
         finished[-1]["status"] = "confirming"
         server["way"] = {
             **{"to": finished[-1]["dest_compute"], "cold": True},
-            **{"looks": self.looks, "migration": finished[-1]},
+            **{"looks": self.ending, "migration": finished[-1]},
         }
 
     def _require(self, server, action, states):
