@@ -29,7 +29,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
     "bridge": {"vlan show": VLANS, "vlan tunnelshow": TUNNELS},
     "lldpcli": {"show neighbors": {"lldp": []}},
 }
-"""What each program prints, by the end of its arguments."""
+"""The output of each program, by the end of its arguments."""
 
 PEER = {"state": "Established", "remoteAs": 65199, "pfxRcd": 6, "pfxSnt": 4}
 DAEMONS: dict[str, Any] = {
