@@ -13,6 +13,7 @@ import json
 import re
 import stat
 import sys
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -33,6 +34,13 @@ OPTIONS = (
     "-c", "--controller", "-f", "--file", "--format", "--wait", "--params", "--unit", "--execution-group",
     "--base", "--num-units", "--to", "--machine", "--path", "--reset", "--limit", "--include",
 )  # fmt: skip
+REPEATED = {
+    "--config": "config",
+    "--bootstrap-base": "bases",
+    "--overlay": "overlay",
+    "--watch": "watch",
+    "--constraints": "constraints",
+}
 FLAGS = ("--client", "--parallel", "--no-switch", "--no-prompt", "--force", "--destroy-storage")
 NO_CONTROLLER = """No controllers registered.
 
@@ -42,6 +50,20 @@ another controller that you have been given access to using "juju register"."""
 
 class Refused(Exception):
     """The client's output after ERROR."""
+
+
+@cache
+def _parser():
+    """The options of all commands. One parser: a measurement asks the client hundreds of times."""
+    parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
+    parser.add_argument("-m", "--model")
+    for option in OPTIONS:
+        parser.add_argument(option)
+    for option, name in REPEATED.items():
+        parser.add_argument(option, action="append", dest=name)
+    for flag in FLAGS:
+        parser.add_argument(flag, action="store_true")
+    return parser
 
 
 def install(folder, **known):
@@ -72,15 +94,8 @@ class Client:
         handler = getattr(self, f"do_{verb.replace('-', '_')}", None)
         if handler is None:
             raise Refused(f"unrecognized command: juju {verb}")
-        parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
-        parser.add_argument("-m", "--model")
-        for option in OPTIONS:
-            parser.add_argument(option)
-        for option in ("--config", "--bootstrap-base", "--overlay", "--watch", "--constraints"):
-            parser.add_argument(option, action="append", default=[])
-        for flag in FLAGS:
-            parser.add_argument(flag, action="store_true")
-        options, left = parser.parse_known_intermixed_args(rest)
+        given = argparse.Namespace(**{name: [] for name in REPEATED.values()})
+        options, left = _parser().parse_known_args(rest, given)
         self.allow(verb, left)
         if wrong := [word for word in left if word.startswith("-")]:
             raise Refused(f"option provided but not defined: {wrong[0]}")
