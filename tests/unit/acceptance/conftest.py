@@ -5,9 +5,24 @@ from functools import cache
 
 import pytest
 from lab.openstack.operator import NODES, world_in
+from openstack.resource import Resource
 
 SHORT = {"host": ("rdma-bw", "udp-8", "tcp-8"), "virtio": ("tcp-8",), "vf": ("link-cut", "udp-8", "tcp-8")}
 """Rungs and measurements that are enough to see one loss."""
+
+_found = Resource._attributes_iterator.__func__
+
+
+@cache
+def _attributes(cls, *kinds):
+    """The attributes of a class and its bases: openstacksdk looks for them four times for each object.
+
+    They are the same each time, and to look for them is most of what a short run of the tool takes.
+    """
+    return tuple(_found(cls, *kinds))
+
+
+Resource._attributes_iterator = classmethod(_attributes)
 
 
 @pytest.fixture(params=["2024.1"])
