@@ -13,9 +13,14 @@ from hostnic.system import System, if_told, read_text
 
 FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
 OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
+CLEARS = "/usr/local/sbin/clear-ovn-flow-restore-wait"
+"""By this, ovn-chassis has each start of ovn-controller clear what :attr:`Settings.waits_for` tells of (charm
+ovn-dedicated-chassis, README.md, "Flow restore wait"; Launchpad bug 2169426)."""
 MICROOVN = "/var/snap/microovn/common/run/switch"
 """The run-time directory of MicroOVN's Open vSwitch (OVS_RUNDIR in snapcraft/ovn.env of canonical/microovn),
 which its service `switch` makes when it starts."""
+REMOTE = re.compile(r"(?:ssl|tcp):\[?([0-9A-Fa-f.:]{2,45}?)\]?:\d{1,5}\b")
+"""The address of each database in `external_ids:ovn-remote`."""
 PATIENCE = 1.0
 """Seconds in which a hook has the daemons of Open vSwitch answer."""
 Row: TypeAlias = "dict[str, Any]"
@@ -33,6 +38,9 @@ class Settings:
     encap_tos: str | None = None  # what its tunnels' outer header gets, from `external_ids:ovn-encap-tos`
     dpdk: bool = False  # `other_config:dpdk-init` is set: ports of DPDK forward on CPUs
     userspace: tuple[str, ...] = ()  # bridges that ovs-vswitchd forwards for itself (datapath_type netdev)
+    # Addresses of the Southbound database if Open vSwitch forwards nothing after its next start until
+    # ovn-controller has reached one: OVN 24.03.8 keeps `other_config:flow-restore-wait` on HA chassis
+    waits_for: tuple[str, ...] = ()
 
     @property
     def endpoints(self) -> frozenset[str]:
@@ -50,7 +58,8 @@ class Settings:
             what = "other_config:hw-offload is not true (ovn-chassis option enable-hardware-offload)"
             return what, f"{CHASSIS} enable-hardware-offload=true"
         if self.tc_policy == "skip_hw":
-            return "other_config:tc-policy is skip_hw", f"run: {REMOVE} tc-policy, and restart Open vSwitch"
+            remedy = f"run: {REMOVE} tc-policy; then restart Open vSwitch and ovn-controller"
+            return "other_config:tc-policy is skip_hw", remedy
         return "", ""
 
 
@@ -96,6 +105,8 @@ def settings(system: System, patience: float = 5.0) -> Settings:
         raise FileNotFoundError(errno.ENOENT, reason) from None
     row: Row = found[0] if found else {}
     config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
+    # Without OVN's own note of it, `ovs-ctl restart` has set it, for moments.
+    waits = {config.get("flow-restore-wait"), ids.get("ovn-managed-flow-restore-wait")} == {"true"}
     return Settings(
         hw_offload=config.get("hw-offload", "false").lower() == "true",
         tc_policy=config.get("tc-policy", "none"),
@@ -105,6 +116,7 @@ def settings(system: System, patience: float = 5.0) -> Settings:
         userspace=tuple(
             sorted(str(each.get("name")) for each in bridges if each.get("datapath_type") == "netdev")
         ),
+        waits_for=tuple(REMOTE.findall(ids.get("ovn-remote", ""))) if waits else (),
     )
 
 

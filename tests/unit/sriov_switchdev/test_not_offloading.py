@@ -11,7 +11,7 @@ ON = {"hw-offload": "true"}
 REASONS = {
     "ovn-chassis' option was forgotten": ({}, "enable-hardware-offload=true"),
     "it is off": ({"hw-offload": "false"}, "enable-hardware-offload=true"),
-    "flows skip the NIC": ({**ON, "tc-policy": "skip_hw"}, "tc-policy, and restart Open vSwitch"),
+    "flows skip the NIC": ({**ON, "tc-policy": "skip_hw"}, "tc-policy; then restart Open vSwitch and ovn"),
     "DPDK": ({**ON, "dpdk-init": "true"}, "enable-dpdk=false"),
     "DPDK if there is one": ({**ON, "dpdk-init": "try"}, "enable-dpdk=false"),
 }
