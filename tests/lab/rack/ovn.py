@@ -5,15 +5,26 @@ An instance is a namespace that owns a VF; its representor is the port of ``br-i
 could not use a VF: the virtual card has no BARs.
 """
 
+from hostnic.network import ovs
+
 from lab.guest import Guest
 from lab.rack import layout
 
+DROP_IN = "/etc/systemd/system/ovn-controller.service.d/flow-restore-wait.conf"
 MTU = 9000 - 58  # bytes left of the nodes' MTU by Geneve over IPv4
 SWITCH = "tenant"
 PF = "0000:3b:00.0"
 INSTANCE = "instance"
 
 REPRESENTOR = "grep -lx pf0vf0 /sys/class/net/*/phys_port_name 2>/dev/null | cut -d/ -f5"
+
+CLEARS = """\
+#!/bin/sh
+case $(ovs-vsctl --timeout=10 --if-exists get Open_vSwitch . external_ids:ovn-managed-flow-restore-wait) in
+*true*) exec ovs-vsctl --timeout=10 --no-wait remove Open_vSwitch . other_config flow-restore-wait ;;
+esac
+"""
+"""As ovn-chassis installs it (:data:`hostnic.network.ovs.CLEARS`): nodes reach the databases over br-nvda."""
 
 AT_CONTROLLER = f"ip netns exec {layout.CENTRAL}"
 """Before a command that runs at the controller's address."""
@@ -69,6 +80,9 @@ def chassis(guest: Guest, node: int, databases: str = layout.CONTROLLER) -> None
     }
     words = " ".join(f"{key}={value}" for key, value in settings.items())
     guest.run(f"ovs-vsctl --no-wait set Open_vSwitch . {words}")
+    guest.write(ovs.CLEARS, CLEARS, 0o755)
+    guest.write(DROP_IN, f"[Service]\nExecStartPre=-{ovs.CLEARS}\n")
+    guest.run("systemctl daemon-reload")
     guest.run("systemctl enable --now --quiet ovn-host.service ovn-controller.service", timeout=300)
 
 

@@ -11,7 +11,8 @@ from acceptance.report.verdict import THRESHOLDS
 from lab.checks import Check
 from lab.rack.operator import AREA, Operator
 
-_RESTART = "systemctl restart ovs-vswitchd.service"
+_RESTART = "systemctl restart ovs-vswitchd.service && systemctl restart ovn-controller.service"
+"""On a chassis with BFD, Open vSwitch waits for ovn-controller, which reaches its database through it."""
 
 
 class Spoiled(NamedTuple):
