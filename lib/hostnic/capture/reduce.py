@@ -89,8 +89,8 @@ def open_vswitch(output: str) -> str:
     except OSError:
         return OTHER
     kept = {
-        "other_config": ("hw-offload", "tc-policy", "dpdk-init"),
-        "external_ids": ("ovn-encap-ip", "ovn-encap-tos"),
+        "other_config": ("hw-offload", "tc-policy", "dpdk-init", "flow-restore-wait"),
+        "external_ids": ("ovn-encap-ip", "ovn-encap-tos", "ovn-remote", "ovn-managed-flow-restore-wait"),
     }
     cells: dict[str, Any] = {}
     for column, names in kept.items():
