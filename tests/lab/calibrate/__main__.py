@@ -8,6 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from hostnic.devices.lag import release
+
 from lab.calibrate import compare, ovstests, purposes, server
 from lab.calibrate.recorder import Recorder
 from lab.calibrate.recording import Recording, RecordingError, read
@@ -21,12 +23,16 @@ from lab.progress import Step
 
 RECORDINGS = Path(__file__).parents[1] / "card" / "recordings"
 COMMITTED = {
-    "trixie": RECORDINGS / "virtual-connectx-6-dx-linux-6.12.json",
-    "bookworm": RECORDINGS / "virtual-connectx-6-dx-linux-6.1.json",
+    release(path.stem.rpartition("-")[2]): path
+    for path in RECORDINGS.glob("virtual-connectx-6-dx-linux-*.json")
 }
-"""The virtual card's own recordings, by the guest's release."""
-VIRTUAL = COMMITTED["trixie"]
-"""The recording that other ones are compared with."""
+"""The virtual card's own recordings, by the guest's kernel."""
+
+
+def committed(found: Recording) -> Path:
+    """Its counterpart: the recording of its own kernel, otherwise of the nearest older one, or the oldest."""
+    kernel = release(found.card.get("kernel", ""))
+    return COMMITTED[max((each for each in COMMITTED if each <= kernel), default=min(COMMITTED))]
 
 
 def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
@@ -67,21 +73,16 @@ def main(arguments: list[str] | None = None) -> int:
             return run_ovs_tests(options.ovs_tests)
         expected = purposes.read()
         if options.compare:
-            return told(compare.compare(read(options.compare), read(VIRTUAL), expected))
-        release = named()
-        if release not in COMMITTED and not (options.host or options.record):
-            there = " or ".join(COMMITTED)
-            raise RecordingError(
-                f"LAB_RELEASES={release}: only {there} has a recording; --record FILE makes one"
-            )
-        found = run_on_host(options.host, options.nic) if options.host else run(release)
+            found = read(options.compare)
+            return told(compare.compare(found, read(committed(found)), expected))
+        found = run_on_host(options.host, options.nic) if options.host else run(named())
         if options.record:
             found.write(options.record)
             print(f"Recording: {options.record}")
             return 0
-        if options.host:
-            return told(compare.compare(found, read(VIRTUAL), expected))
-        return told(compare.compare(read(COMMITTED[release]), found, expected))
+        of_virtual = read(committed(found))
+        pair = (found, of_virtual) if options.host else (of_virtual, found)
+        return told(compare.compare(*pair, expected))
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130

@@ -4,6 +4,7 @@
 import dataclasses
 import re
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 from lab.calibrate import __main__ as command
@@ -108,8 +109,8 @@ def test_a_place_may_have_several_reasons():
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A recording in the committed one's place; writes another one and returns its path."""
-    monkeypatch.setattr(command, "VIRTUAL", tmp_path / "virtual.json")
-    VIRTUAL.write(command.VIRTUAL)
+    monkeypatch.setattr(command, "COMMITTED", {(6, 8): tmp_path / "virtual.json"})
+    VIRTUAL.write(tmp_path / "virtual.json")
 
     def write(recording):
         recording.write(tmp_path / "real.json")
@@ -133,17 +134,29 @@ def test_the_command_says_in_one_sentence_that_a_file_is_not_there(capsys):
     assert capsys.readouterr().err == "\n/nowhere/real.json cannot be read: No such file or directory\n"
 
 
-def test_a_release_without_a_recording_is_named_before_a_guest_starts(monkeypatch, capsys):
-    monkeypatch.setenv("LAB_RELEASES", "noble")
-    monkeypatch.setattr(command, "Guest", lambda release: pytest.fail(f"a guest of {release} starts"))
-    assert command.main([]) == 1
-    said = "LAB_RELEASES=noble: only trixie or bookworm has a recording; --record FILE makes one"
-    assert capsys.readouterr().err == f"\n{said}\n"
+@pytest.mark.parametrize(
+    ("kernel", "beside"),
+    [
+        ("5.4.0-216-generic", (5, 15)),
+        ("5.15.0-204-generic", (5, 15)),
+        ("6.1.0-56-amd64", (5, 15)),
+        ("6.8.0-149-generic", (6, 8)),
+        ("6.11.0-29-generic", (6, 8)),
+        ("7.2.1", (6, 12)),
+        ("", (5, 15)),
+    ],
+)
+def test_a_recording_is_compared_with_that_of_its_kernel_or_of_the_nearest_older_one(
+    monkeypatch, kernel, beside
+):
+    there = {each: Path(str(each)) for each in ((6, 12), (5, 15), (6, 8))}
+    monkeypatch.setattr(command, "COMMITTED", there)
+    assert command.committed(Recording({"kernel": kernel}, STATE, {})) == there[beside]
 
 
 @pytest.fixture(params=sorted(command.COMMITTED))
 def own(request):
-    """The place of the virtual card's own recording in a guest of this release."""
+    """The place of the virtual card's own recording on this kernel."""
     return command.COMMITTED[request.param]
 
 
@@ -164,7 +177,7 @@ def test_the_committed_recording_tells_no_machine_apart(own):
 
 
 def test_each_purposeful_difference_has_a_sentence_and_covers_something_that_is_compared():
-    compared = [place for place, _ in places(read(command.VIRTUAL))]
+    compared = [place for place, _ in places(read(command.COMMITTED[6, 12]))]
     known = purposes.read()
     assert known
     for each in known:
