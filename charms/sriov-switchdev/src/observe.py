@@ -28,7 +28,7 @@ CLEARED = (
     "run: juju refresh ovn-chassis; neither boot this host nor restart Open vSwitch before its charm has "
     f"installed {ovs.CLEARS} (https://bugs.launchpad.net/bugs/2169426)"
 )
-"""The remedy where Open vSwitch waits for ever."""
+"""The remedy for a host on which Open vSwitch would not forward again after its next start."""
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
 
@@ -198,10 +198,8 @@ def _cut_off(system: System, settings: ovs.Settings | str | None) -> Iterator[Fi
     waits_for = settings.waits_for if isinstance(settings, ovs.Settings) else ()
     if not waits_for or system.files.exists(ovs.CLEARS):
         return
-    own = (link.name for link in system.links.all() if link.kind == "openvswitch")
-    through = {each for name in own for each in users.stand_on(system, name)}
     ways = {way for address in waits_for if (way := routes.to(system, address))}
-    if ways and ways <= through:
+    if ways and ways <= users.on_datapath(system):
         what = (
             "would forward nothing after its next start, also by a boot: OVN keeps flow-restore-wait until "
             f"ovn-controller reaches the Southbound database, and the way there is {min(ways)}"

@@ -184,10 +184,13 @@ def addresses_on(system: System, netdevs: Iterable[str]) -> dict[str, str]:
 def _stack(system: System, netdev: str) -> frozenset[str]:
     """The same with what Open vSwitch has in it: its internal ports and their VLANs, for one of its ports."""
     found = stand_on(system, netdev)
-    if DATAPATH not in found:
-        return found
+    return found | on_datapath(system) if DATAPATH in found else found
+
+
+def on_datapath(system: System) -> frozenset[str]:
+    """Open vSwitch's internal ports, through which the host itself sends, and all that stand on them."""
     internal = (link.name for link in system.links.all() if link.kind == "openvswitch")
-    return found.union(*(stand_on(system, name) for name in internal))
+    return frozenset[str]().union(*(stand_on(system, name) for name in internal))
 
 
 def _netdev_to(system: System, user: "KernelUser", above: Mapping[str, Collection[str]]) -> str | None:

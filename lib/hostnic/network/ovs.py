@@ -106,7 +106,7 @@ def settings(system: System, patience: float = 5.0) -> Settings:
     row: Row = found[0] if found else {}
     config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
     # Without OVN's own note of it, `ovs-ctl restart` has set it, for moments.
-    waits = {config.get("flow-restore-wait"), ids.get("ovn-managed-flow-restore-wait")} == {"true"}
+    waits = config.get("flow-restore-wait") == ids.get("ovn-managed-flow-restore-wait") == "true"
     return Settings(
         hw_offload=config.get("hw-offload", "false").lower() == "true",
         tc_policy=config.get("tc-policy", "none"),
