@@ -3,7 +3,7 @@
 
 import pytest
 from lab.calibrate import purposes
-from lab.calibrate.__main__ import COMMITTED, committed
+from lab.calibrate.__main__ import COMMITTED
 from lab.calibrate.compare import compare
 from lab.calibrate.recorder import Recorder
 from lab.calibrate.recording import read
@@ -13,10 +13,10 @@ from lab.calibrate.shell import PREPARE, GuestShell, find
 
 @pytest.mark.thorough
 def test_the_virtual_card_answers_as_its_recording_says(card):
-    name = card.machine.release.name
-    if card.machine.release.linux not in COMMITTED:
-        pytest.skip(f"nothing was recorded on {name} yet: tox -e calibrate -- --record FILE")
+    release = card.machine.release
+    if release.linux not in COMMITTED:
+        pytest.skip(f"nothing was recorded on {release.name} yet: tox -e calibrate -- --record FILE")
     card.run(PREPARE)
     found = Recorder(find(GuestShell(card.machine))).record(SEQUENCES)
-    comparison = compare(read(committed(found)), found, purposes.read())
+    comparison = compare(read(COMMITTED[release.linux]), found, purposes.read())
     assert comparison.unexplained == [], comparison.text()

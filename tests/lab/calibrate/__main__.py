@@ -20,6 +20,7 @@ from lab.guest import Guest, GuestError
 from lab.host import HostError
 from lab.image import named
 from lab.progress import Step
+from lab.releases import RELEASES
 
 RECORDINGS = Path(__file__).parents[1] / "card" / "recordings"
 COMMITTED = {
@@ -75,7 +76,13 @@ def main(arguments: list[str] | None = None) -> int:
         if options.compare:
             found = read(options.compare)
             return told(compare.compare(found, read(committed(found)), expected))
-        found = run_on_host(options.host, options.nic) if options.host else run(named())
+        name = named()
+        if RELEASES[name].linux not in COMMITTED and not (options.host or options.record):
+            there = " or ".join(each.name for each in RELEASES.values() if each.linux in COMMITTED)
+            raise RecordingError(
+                f"LAB_RELEASES={name}: only {there} has a recording; --record FILE makes one"
+            )
+        found = run_on_host(options.host, options.nic) if options.host else run(name)
         if options.record:
             found.write(options.record)
             print(f"Recording: {options.record}")

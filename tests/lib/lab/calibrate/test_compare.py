@@ -134,6 +134,14 @@ def test_the_command_says_in_one_sentence_that_a_file_is_not_there(capsys):
     assert capsys.readouterr().err == "\n/nowhere/real.json cannot be read: No such file or directory\n"
 
 
+def test_a_release_without_a_recording_is_named_before_a_guest_starts(monkeypatch, capsys):
+    monkeypatch.setenv("LAB_RELEASES", "noble")
+    monkeypatch.setattr(command, "Guest", lambda release: pytest.fail(f"a guest of {release} starts"))
+    assert command.main([]) == 1
+    said = "LAB_RELEASES=noble: only trixie or bookworm has a recording; --record FILE makes one"
+    assert capsys.readouterr().err == f"\n{said}\n"
+
+
 @pytest.mark.parametrize(
     ("kernel", "beside"),
     [
