@@ -43,6 +43,21 @@ def settle(units: Sequence[Unit]) -> dict[str, Result]:
     return results
 
 
+def converge(machine: Guest, units: dict[str, Unit]) -> dict[str, Unit]:
+    """New units of the three charms, through the one reboot that they ask for."""
+    for event in ("install", "leader_elected", "config_changed", "start"):
+        for unit in units.values():
+            unit.emit(event)
+    settle(list(units.values()))
+    assert units["sriov-switchdev"].reboot_requested
+    machine.reboot()
+    for unit in units.values():
+        unit.emit("start")
+    found = settle(list(units.values()))
+    assert {name: each.status[0] for name, each in found.items()} == dict.fromkeys(CHARMS, "active"), found
+    return units
+
+
 @pytest.fixture
 def old(machine: Guest) -> dict[str, Unit]:
     """The three charms of the previous revision on a converged node."""
@@ -54,17 +69,7 @@ def old(machine: Guest) -> dict[str, Unit]:
             name: machine.unit(name, path=f"{OLD}/charms/{name}", lib=f"{OLD}/lib", config=config)
             for name, config in CHARMS.items()
         }
-        for event in ("install", "leader_elected", "config_changed", "start"):
-            for unit in units.values():
-                unit.emit(event)
-        settle(list(units.values()))
-        assert units["sriov-switchdev"].reboot_requested
-        machine.reboot()
-        for unit in units.values():
-            unit.emit("start")
-        found = settle(list(units.values()))
-        assert {name: each.status[0] for name, each in found.items()} == dict.fromkeys(CHARMS, "active")
-        return units
+        return converge(machine, units)
 
     return once(machine, "refresh-old", make)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
-from functional.refresh.test_refresh import CARRIER, CHARMS, OWN, settle
+from functional.refresh.test_refresh import CARRIER, CHARMS, OWN, converge, settle
 from functional.sriov_switchdev.node import OFFLOADING, STATE, is_converged, nic
 from lab import carry, site
 from lab.guest import Guest
@@ -56,7 +56,8 @@ def node(request: pytest.FixtureRequest) -> Iterator[Upgraded]:
     old, new = request.param
     with Guest(old) as guest:
         guest.run(OFFLOADING)
-        units = converged(guest)
+        assert site.reachable(guest, 120)
+        units = converge(guest, {name: guest.unit(name, config=config) for name, config in CHARMS.items()})
         before = guest.run(STATE).stdout
         told = {"JUJU_TARGET_BASE": "ubuntu@24.04"}
         prepared = [line for unit in units.values() for line in unit.emit(PRE, told=told).writes]
@@ -68,23 +69,6 @@ def node(request: pytest.FixtureRequest) -> Iterator[Upgraded]:
         ran = {name: unit.known["hooks"] for name, unit in there.items()}
         guest.reboot()
         yield Upgraded(guest, there, paths, before, ran, prepared)
-
-
-def converged(guest: Guest) -> dict[str, Unit]:
-    """The three charms on a node that has had their one reboot."""
-    assert site.reachable(guest, 120)
-    units = {name: guest.unit(name, config=config) for name, config in CHARMS.items()}
-    for event in ("install", "leader_elected", "config_changed", "start"):
-        for unit in units.values():
-            unit.emit(event)
-    settle(list(units.values()))
-    assert units["sriov-switchdev"].reboot_requested
-    guest.reboot()
-    for unit in units.values():
-        unit.emit("start")
-    found = settle(list(units.values()))
-    assert {name: each.status[0] for name, each in found.items()} == dict.fromkeys(CHARMS, "active"), found
-    return units
 
 
 def test_the_hook_before_the_upgrade_writes_nothing_and_asks_for_no_reboot(node: Upgraded) -> None:
