@@ -21,9 +21,7 @@ def previous(named: str | None, credentials: str) -> str:
     Empty without one, and where other ``credentials`` than those of :data:`CREDENTIALS` are given: the file
     may be one of other switches.
     """
-    if named is not None:
-        return named
-    return PREVIOUS if credentials == CREDENTIALS and Path(PREVIOUS).expanduser().exists() else ""
+    return _there(PREVIOUS, named, asked=credentials == CREDENTIALS)
 
 
 def pins(named: str | None, *, others: bool) -> str:
@@ -31,6 +29,10 @@ def pins(named: str | None, *, others: bool) -> str:
 
     Empty without one, and with ``others``: --ca or --pin say then whom the operator trusts.
     """
+    return _there(PINS, named, asked=not others)
+
+
+def _there(default: str, named: str | None, *, asked: bool) -> str:
     if named is not None:
         return named
-    return PINS if not others and Path(PINS).expanduser().exists() else ""
+    return default if asked and Path(default).expanduser().exists() else ""

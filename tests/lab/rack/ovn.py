@@ -18,7 +18,7 @@ INSTANCE = "instance"
 
 REPRESENTOR = "grep -lx pf0vf0 /sys/class/net/*/phys_port_name 2>/dev/null | cut -d/ -f5"
 
-CLEARS = """\
+SCRIPT = """\
 #!/bin/sh
 case $(ovs-vsctl --timeout=10 --if-exists get Open_vSwitch . external_ids:ovn-managed-flow-restore-wait) in
 *true*) exec ovs-vsctl --timeout=10 --no-wait remove Open_vSwitch . other_config flow-restore-wait ;;
@@ -80,7 +80,7 @@ def chassis(guest: Guest, node: int, databases: str = layout.CONTROLLER) -> None
     }
     words = " ".join(f"{key}={value}" for key, value in settings.items())
     guest.run(f"ovs-vsctl --no-wait set Open_vSwitch . {words}")
-    guest.write(ovs.CLEARS, CLEARS, 0o755)
+    guest.write(ovs.CLEARS, SCRIPT, 0o755)
     guest.write(DROP_IN, f"[Service]\nExecStartPre=-{ovs.CLEARS}\n")
     guest.run("systemctl daemon-reload")
     guest.run("systemctl enable --now --quiet ovn-host.service ovn-controller.service", timeout=300)

@@ -93,10 +93,11 @@ def test_a_drain_that_approves_a_second_reboot_does_not_hold(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rebooting = steps._rebooting
-    needy = lambda found: found._replace(unit=found.unit._replace(needs=True))  # noqa: E731
-    monkeypatch.setattr(
-        steps, "_rebooting", lambda place, found, stop: rebooting(place, needy(found), stop=stop)
-    )
+
+    def again(place: Any, found: Any, stop: Any) -> Any:
+        return rebooting(place, found._replace(unit=found.unit._replace(needs=True)), stop=stop)
+
+    monkeypatch.setattr(steps, "_rebooting", again)
     (wrong,) = bad(drained(scene.site, "node1", "node2"))
     assert wrong.startswith("drain node1, killed before it is used again")
 

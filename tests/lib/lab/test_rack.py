@@ -145,8 +145,9 @@ def test_update_status_comes_for_all_while_one_waits_and_for_none_afterwards(
 
 def juju_of(controller: Controller) -> Hands:
     """The client that the operator's commands have on a rack."""
-    rack = SimpleNamespace(controller=controller, nodes={"a": 0, "b": 1}, deployment=controller.deployment)
-    return Hands(rack, lambda address: ("", ""))  # type: ignore[arg-type]
+    nodes = {"a": 0, "b": 1}
+    rack: Any = SimpleNamespace(controller=controller, nodes=nodes, deployment=controller.deployment)
+    return Hands(rack, lambda address: ("", ""))
 
 
 def test_an_operators_action_goes_to_the_leader_and_waits_for_no_machine_that_reboots(
