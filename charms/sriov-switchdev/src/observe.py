@@ -14,7 +14,8 @@ from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
 from hostnic.devices.port import MLX5
-from hostnic.network import ovs, routes
+from hostnic.network import ovs
+from hostnic.network.after_start import cut_off
 from hostnic.system import Channels, System, list_names, read_text
 from nic.judge import Move, Nic
 from nic.places import located
@@ -24,18 +25,15 @@ from writers import netplan, other_files, unseen
 WHOLE_NIC = frozenset((Move.CHANGE, Move.LAG, Move.UNIT))
 """The moves that interrupt all ports of a NIC."""
 
-CLEARED = (
-    "run: juju refresh ovn-chassis; neither boot this host nor restart Open vSwitch before its charm has "
-    f"installed {ovs.CLEARS} (https://bugs.launchpad.net/bugs/2169426)"
-)
-"""The remedy for a host on which Open vSwitch would not forward again after its next start."""
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
 
 def observe(system: System, judged: Judged | None = None) -> Observed:
     """Read the host. ``judged`` is what others' files set, where that is known already."""
     host, settings = discover.observe(system), _ovs(system)
-    findings = [*host.findings, *_owned_by_a_snap(system), *_cut_off(system, settings)]
+    findings = [*host.findings, *_owned_by_a_snap(system)]
+    if isinstance(settings, ovs.Settings) and (found := cut_off(system, settings)):
+        findings.append(found)
     kept = installed.look(system, files.COPY, files.MAY_BE, (*files.UNITS, files.FOLLOW))
     previous = located(_previous(kept.files[desired.PATH], findings), host)
     bonds, by_old_name = _declared_bonds(system, host, previous)
@@ -191,20 +189,6 @@ def _owned_by_a_snap(system: System) -> Iterator[Finding]:
     if system.files.exists(ovs.MICROOVN):
         what = "is the snap microovn's, whose settings and order at boot this charm does not know"
         yield Finding(Severity.BLOCKED, "Open vSwitch", what, "keep this charm off hosts with MicroOVN")
-
-
-def _cut_off(system: System, settings: ovs.Settings | str | None) -> Iterator[Finding]:
-    """Refuse a host that no boot brings back: Open vSwitch waits there for what is reached through it."""
-    waits_for = settings.waits_for if isinstance(settings, ovs.Settings) else ()
-    if not waits_for or system.files.exists(ovs.CLEARS):
-        return
-    ways = {way for address in waits_for if (way := routes.to(system, address))}
-    if ways and ways <= users.on_datapath(system):
-        what = (
-            "would forward nothing after its next start, also by a boot: OVN keeps flow-restore-wait until "
-            f"ovn-controller reaches the Southbound database, and the way there is {min(ways)}"
-        )
-        yield Finding(Severity.BLOCKED, "Open vSwitch", what, CLEARED)
 
 
 def _ovn_bonds(system: System, host: Host, settings: ovs.Settings | str | None) -> frozenset[str]:

@@ -20,6 +20,8 @@ from exporter import facts
 from exporter.facts import Reboot
 from hostnic import handover
 from hostnic.handover import Handover
+from hostnic.network import ovs
+from hostnic.network.after_start import cut_off
 from hostnic.system import System, read_boot_id
 
 from charmkit import containers
@@ -208,12 +210,23 @@ class RollingReboot(ops.Object):
             if owns
             else Need(unverified=need.unverified, complete=need.complete)
         )
+        stays_off = self._stays_off() if owns and need.reasons and not need.not_ready else ()
+        if stays_off:
+            need = need._replace(not_ready="a network that comes back after it")
         rolls = self.roll(need._replace(contested=contested), policy)
         self.told = self.told._replace(needed=needed or self.told.needed)
         given = given._replace(reboot=wish, reboot_lock=self._has_lock)
         # A unit that has never said anything, as on a node without a port for it, would hold all others.
         first = not self._system.files.exists(handover.path_of(given.charm))
-        return (*differing, *(self._hand_over(given) if publish or first else []), *waits, *rolls)
+        return (*stays_off, *differing, *(self._hand_over(given) if publish or first else []), *waits, *rolls)
+
+    def _stays_off(self) -> tuple[Finding, ...]:
+        """Refuse a host that its next boot leaves without a network; asked only before a reboot."""
+        try:
+            found = cut_off(self._system, ovs.settings(self._system, ovs.PATIENCE))
+        except OSError:
+            return ()  # there is no Open vSwitch, or it does not tell
+        return (found,) if found else ()
 
     def options_refused(self, finding: Finding, *, verified: bool = True) -> tuple[Finding, ...]:
         """The part of a unit whose options cannot be used, as ``finding`` says.
