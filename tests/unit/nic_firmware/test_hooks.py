@@ -21,8 +21,9 @@ def test_a_boot_that_would_leave_the_host_without_a_network_is_not_asked_for(nod
         "ovn-managed-flow-restore-wait": "true",
         "ovn-remote": "ssl:10.0.10.31:6642",
     }
-    route = "Iface Destination Gateway Flags RefCnt Use Metric Mask\nbr-nvda 000A000A 00000000 0001 0 0 0 00FFFFFF\n"
-    node.host.disk.install("/proc/net/route", route.encode(), 0o644)
+    route = "br-nvda 000A000A 00000000 0001 0 0 0 00FFFFFF"  # to 10.0.10.0/24
+    columns = "Iface Destination Gateway Flags RefCnt Use Metric Mask"
+    node.host.disk.install("/proc/net/route", f"{columns}\n{route}\n".encode(), 0o644)
     status = node.deploy(reboot_policy="always", reboot_settle=0)
     assert status.name == "blocked"
     assert "the way there is br-nvda" in node.log
