@@ -150,7 +150,7 @@ def of_kernel(system: System, ports: Iterable[Port]) -> dict[str, KernelUses]:
     found = kernelrdma.users(system) if named else []
     if not found:
         return {}
-    above = {port.bdf: _stack(system, port.netdev or "") for port in named}
+    above = {port.bdf: stack(system, port.netdev or "") for port in named}
     leads = {user: _netdev_to(system, user, above) for user in found}
     uses: dict[str, KernelUses] = {}
     for port in named:
@@ -181,8 +181,11 @@ def addresses_on(system: System, netdevs: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _stack(system: System, netdev: str) -> frozenset[str]:
-    """The same with what Open vSwitch has in it: its internal ports and their VLANs, for one of its ports."""
+def stack(system: System, netdev: str) -> frozenset[str]:
+    """The same, and for a port of Open vSwitch also its internal ports and their VLANs.
+
+    sysfs does not link these to the port through which they send.
+    """
     found = stand_on(system, netdev)
     return found | on_datapath(system) if DATAPATH in found else found
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from hostnic import cpus, nova
 from hostnic.boot import units
-from hostnic.devices import pci
-from hostnic.devices.inventory import NET
+from hostnic.devices import pci, users
 from hostnic.devices.model import Pf
 from hostnic.firmware import gpudirect
 from hostnic.system import System, if_told, link_target, list_names, read_text
@@ -164,23 +163,8 @@ def _acs(system: System) -> frozenset[str] | None:
 
 
 def _mtus(system: System, pfs: Iterable[Pf]) -> dict[str, int]:
-    """Ports, bonds, and what stands on these.
-
-    A port of Open vSwitch has its internal ports (kind ``openvswitch``) above it, though sysfs does not link
-    them, and these have VLANs. ``ovs-system`` and br-int carry no packet of the host.
-    """
+    """Ports, bonds, and what stands on these; ``ovs-system`` and br-int carry no packet of the host."""
     links = {link.name: link for link in system.links.all()}
-    below = {name for pf in pfs for name in (pf.netdev, pf.bond) if name in links}
-    if any(links[name].master == "ovs-system" for name in below):
-        below |= {link.name for link in links.values() if link.kind == "openvswitch"} - {
-            "ovs-system",
-            "br-int",
-        }
-    chain, waiting = dict[str, int](), sorted(below)
-    while waiting:
-        name = waiting.pop()
-        if name in links and name not in chain:
-            chain[name] = links[name].mtu
-            waiting += [each.removeprefix("upper_") for each in _names(system, f"{NET}/{name}", r"upper_.+")]
-    chain.pop("ovs-system", None)
-    return chain
+    below = [name for pf in pfs for name in (pf.netdev, pf.bond) if name in links]
+    chain = frozenset[str]().union(*(users.stack(system, name) for name in below))
+    return {name: links[name].mtu for name in chain & links.keys() - {users.DATAPATH, "br-int"}}
