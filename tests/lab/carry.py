@@ -102,9 +102,12 @@ def packed(guest: "Guest") -> tuple[list[str], bytes]:
 
 
 def unpacked(guest: "Guest", archive: bytes) -> None:
-    """Put them in place; what runs there keeps the files that it has open, until the next boot."""
+    """Put them in place; what runs there keeps the files that it has open, until the next boot.
+
+    tar replaces a file by a new one, and leaves a directory that is there as it is.
+    """
     guest.write(ARCHIVE, archive)
-    guest.run(f"tar -C / --unlink-first -xzf {ARCHIVE} && rm {ARCHIVE} && sync", timeout=600)
+    guest.run(f"tar -C / -xzf {ARCHIVE} && rm {ARCHIVE} && sync", timeout=600)
 
 
 if __name__ == "__main__":
