@@ -3,9 +3,22 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from unit.__main__ import ROOT, WRONG_USE, Suite, is_path, main, run, selected, suites, verdict
+from unit.__main__ import (
+    ROOM,
+    ROOT,
+    WRONG_USE,
+    Suite,
+    in_memory,
+    is_path,
+    main,
+    run,
+    selected,
+    suites,
+    verdict,
+)
 
 BUSY = """
 import subprocess, sys, time
@@ -96,8 +109,35 @@ def test_what_is_not_below_tests_is_left_to_pytest(argument: str) -> None:
 def test_a_run_ends_with_its_processor_time(tmp_path: Path) -> None:
     test = tmp_path / "test_busy.py"
     test.write_text(BUSY)
-    status, printed = run(Suite("busy", tmp_path, ["tests"]), ["-p", "no:cacheprovider"], [str(test)])
+    status, printed = run(
+        Suite("busy", tmp_path, ["tests"]), ["-p", "no:cacheprovider"], [str(test)], str(tmp_path)
+    )
     assert status == 1
     assert "1 failed, 1 passed" in printed
     (seconds,) = re.findall(r"^busy: (\d+) s of processor time$", printed, re.MULTILINE)
     assert int(seconds) >= 2
+
+
+def test_what_a_run_writes_for_its_tests_is_where_it_is_told_to_be(tmp_path: Path) -> None:
+    files, test = tmp_path / "files", tmp_path / "test_writes.py"
+    files.mkdir()
+    test.write_text("def test_writes(tmp_path):\n    (tmp_path / 'note').write_text('')\n")
+    status, _ = run(Suite("writes", tmp_path, ["tests"]), ["-p", "no:cacheprovider"], [str(test)], str(files))
+    assert status == 0
+    assert list(files.rglob("note"))
+
+
+@pytest.mark.parametrize(("free", "kept"), [(ROOM, True), (ROOM - 1, False)])
+def test_files_are_kept_in_memory_if_there_is_room(
+    free: int, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unit.__main__.MEMORY", tmp_path)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    assert in_memory() == (tmp_path if kept else None)
+
+
+def test_a_system_without_that_directory_keeps_them_on_its_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unit.__main__.MEMORY", tmp_path / "missing")
+    assert in_memory() is None
