@@ -20,8 +20,6 @@ from exporter import facts
 from exporter.facts import Reboot
 from hostnic import handover
 from hostnic.handover import Handover
-from hostnic.network import ovs
-from hostnic.network.after_start import cut_off
 from hostnic.system import System, read_boot_id
 
 from charmkit import containers
@@ -221,7 +219,10 @@ class RollingReboot(ops.Object):
         return (*stays_off, *differing, *(self._hand_over(given) if publish or first else []), *waits, *rolls)
 
     def _stays_off(self) -> tuple[Finding, ...]:
-        """Refuse a host that its next boot leaves without a network; asked only before a reboot."""
+        """Refuse a host that its next boot leaves without a network."""
+        from hostnic.network import ovs  # only before a reboot: hooks stay fast
+        from hostnic.network.after_start import cut_off
+
         try:
             found = cut_off(self._system, ovs.settings(self._system, ovs.PATIENCE))
         except OSError:

@@ -150,7 +150,7 @@ def of_kernel(system: System, ports: Iterable[Port]) -> dict[str, KernelUses]:
     found = kernelrdma.users(system) if named else []
     if not found:
         return {}
-    above = {port.bdf: stack(system, port.netdev or "") for port in named}
+    above = {port.bdf: stack(system, [port.netdev or ""]) for port in named}
     leads = {user: _netdev_to(system, user, above) for user in found}
     uses: dict[str, KernelUses] = {}
     for port in named:
@@ -181,12 +181,12 @@ def addresses_on(system: System, netdevs: Iterable[str]) -> dict[str, str]:
     }
 
 
-def stack(system: System, netdev: str) -> frozenset[str]:
-    """The same, and for a port of Open vSwitch also its internal ports and their VLANs.
+def stack(system: System, netdevs: Iterable[str]) -> frozenset[str]:
+    """The netdevs and all that stand on them; for ports of Open vSwitch also what is in it.
 
-    sysfs does not link these to the port through which they send.
+    sysfs does not link its internal ports, and their VLANs, to the port through which they send.
     """
-    found = stand_on(system, netdev)
+    found = frozenset[str]().union(*(stand_on(system, netdev) for netdev in netdevs))
     return found | on_datapath(system) if DATAPATH in found else found
 
 

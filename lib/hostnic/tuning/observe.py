@@ -166,5 +166,5 @@ def _mtus(system: System, pfs: Iterable[Pf]) -> dict[str, int]:
     """Ports, bonds, and what stands on these; ``ovs-system`` and br-int carry no packet of the host."""
     links = {link.name: link for link in system.links.all()}
     below = [name for pf in pfs for name in (pf.netdev, pf.bond) if name in links]
-    chain = frozenset[str]().union(*(users.stack(system, name) for name in below))
-    return {name: links[name].mtu for name in chain & links.keys() - {users.DATAPATH, "br-int"}}
+    chain = users.stack(system, below) - {users.DATAPATH, "br-int"}
+    return {name: link.mtu for name, link in links.items() if name in chain}
