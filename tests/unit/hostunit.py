@@ -25,6 +25,10 @@ ROUTES = (
     "br-nvda\t0019A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
 )
 """/proc/net/route of a node whose default route is over the bond's bridge."""
+TO_DATABASE = (
+    "Iface Destination Gateway Flags RefCnt Use Metric Mask\n{} 000A000A 00000000 0001 0 0 0 00FFFFFF\n"
+)
+"""The same of a node with a port in 10.0.10.0/24."""
 
 
 def metadata(name: str) -> dict[str, Any]:
@@ -132,3 +136,17 @@ class HostUnit(Alone):
         self.host.reboot()
         self.boot_writes = list(self.host.trace)
         return self.emit("start")
+
+    def flows_wait_for_database(self, dev: str, **ids: str) -> None:
+        """Have OVN keep flow-restore-wait on a host that reaches the Southbound database by ``dev``.
+
+        ``ids`` are more external IDs of Open vSwitch, which has br-nvda.
+        """
+        self.host.ovs.other_config = {"hw-offload": "true", "flow-restore-wait": "true"}
+        self.host.ovs.external_ids = {
+            "ovn-encap-ip": "172.16.0.10",
+            "ovn-managed-flow-restore-wait": "true",
+            "ovn-remote": "ssl:10.0.10.31:6642,ssl:10.0.10.32:6642",
+            **ids,
+        }
+        self.host.disk.install("/proc/net/route", TO_DATABASE.format(dev).encode(), 0o644)

@@ -16,14 +16,7 @@ def test_a_unit_that_is_removed_changes_its_host_when_it_stops(node: Node) -> No
 
 def test_a_boot_that_would_leave_the_host_without_a_network_is_not_asked_for(node: Node) -> None:
     """OVN keeps flow-restore-wait, and the way to its Southbound database is a port of Open vSwitch."""
-    node.host.ovs.other_config = {"flow-restore-wait": "true"}
-    node.host.ovs.external_ids = {
-        "ovn-managed-flow-restore-wait": "true",
-        "ovn-remote": "ssl:10.0.10.31:6642",
-    }
-    route = "br-nvda 000A000A 00000000 0001 0 0 0 00FFFFFF"  # to 10.0.10.0/24
-    columns = "Iface Destination Gateway Flags RefCnt Use Metric Mask"
-    node.host.disk.install("/proc/net/route", f"{columns}\n{route}\n".encode(), 0o644)
+    node.flows_wait_for_database("br-nvda")
     status = node.deploy(reboot_policy="always", reboot_settle=0)
     assert status.name == "blocked"
     assert "the way there is br-nvda" in node.log
