@@ -48,6 +48,7 @@ class Machines:
         limits: Gb/s at most by path; "host", or the prefix of the servers' ports.
         in_nic: share of packets that the NIC forwards, by path.
         path_mtu: what the network carries, in bytes.
+        silent: packets of ping without an answer on each machine, before the first one with an answer.
         tunnel_mtu: of the netdev of each compute node's tunnels, by host.
         uplinks: ports with VFs; if there are two, they are in a bond.
         ports: share of packets through the first uplink, if there are two: of what is sent, and received.
@@ -93,7 +94,7 @@ class Machines:
         self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
         self.traffic, self.said, self.now = Traffic(self.uplinks), {}, ("", "tcp", 0.0)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
-        self.model = model(sorted(openstack.nova.hosts))
+        self.model, self.silent = model(sorted(openstack.nova.hosts)), 0
 
     def __call__(self, command, given, seconds, *, shown=False):
         self.commands.append(command)
@@ -347,6 +348,7 @@ class Machines:
                     (folder / "bin" / tool).symlink_to(Path(__file__).with_name("tools.sh"))
             sysfs.make(folder, self.uplinks, self.openstack.neutron.mtu, node=machine == host)
             (folder / "addresses").write_text("" if machine == host else self._addresses(machine))
+            (folder / "silent").write_text("\n" * self.silent)
         if machine != host:
             sysfs.gpu(folder, self.gpu, self.smi, loaded=self.peermem)
             for device in (folder / "sys/devices").glob("*/infiniband/*/ports/1/hw_counters"):

@@ -53,7 +53,11 @@ ethtool)
         printf 'Current hardware settings:\nRX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t%s\n' "$QUEUES"
     fi ;;
 ping)
-    size=${given[-s]} headers=28
+    size=${given[-s]:-56} headers=28
+    if [ -s "$FOLDER/silent" ]; then # for as many packets as it has lines
+        sed -i 1d "$FOLDER/silent"
+        printf -- '--- statistics ---\n1 packets transmitted, 0 received, 100%% packet loss, time 0ms\n'; exit 1
+    fi
     [[ $* == *:* ]] && headers=48
     if [ $((size + headers)) -gt "$MTU" ]; then
         echo "ping: local error: message too long, mtu=$MTU"; exit 1

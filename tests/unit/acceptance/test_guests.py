@@ -12,7 +12,7 @@ import hostnic.process
 import pytest
 import yaml
 from acceptance.guests import MODULES, TUNE, user_data
-from acceptance.measure.script import Run
+from acceptance.measure.script import GRACE, Run
 from acceptance.measure.shells import Ssh
 from acceptance.measure.tools import MEASURES
 from acceptance.sitefile import SiteFile
@@ -101,6 +101,14 @@ def test_no_server_holds_the_shell_that_starts_it(key, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     serve = in_a_server(MEASURES[key].serve(RUN), tmp_path, **stubs)
     assert process(["bash", "-c", serve], "", 40).status == 0
+
+
+@pytest.mark.parametrize("key", ["tcp-8", "udp-1", "rdma-bw", "rdma-lossy"])
+def test_a_server_stays_as_long_as_its_client_is_waited_for(key):
+    """The client may take three times GRACE besides the measurement, and Juju a minute to begin it."""
+    lives = re.findall(r"timeout (\d+) (?:iperf3|ib_write)", MEASURES[key].serve(RUN))
+    assert lives
+    assert all(int(each) >= RUN.seconds + 3 * GRACE + 60 for each in lives)
 
 
 @pytest.mark.parametrize("status", [0, 1])

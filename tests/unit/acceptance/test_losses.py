@@ -4,6 +4,7 @@
 import re
 
 import pytest
+from acceptance.measure import evidence
 
 
 def loss(world):
@@ -44,6 +45,19 @@ def test_a_wrong_mtu_of_one_node_is_found_from_host_to_host_and_the_node_named(s
     assert (status, rung) == (1, "Host to host")
     assert f"from {other}: ping: local error: message too long, mtu=1500" in what
     assert "the MTU of bond and bridge on both nodes" in remedy
+
+
+def test_a_path_that_ovn_has_not_set_up_yet_is_no_wrong_mtu(short):
+    short.machines.silent = 4
+    assert short.run("measure")[0] == 0
+
+
+def test_a_path_without_any_answer_is_named_as_such(short, monkeypatch):
+    monkeypatch.setattr(evidence, "SETTLED", 0)
+    short.machines.path_mtu = 0
+    status, rung, what, _, _ = loss(short)
+    assert (status, rung) == (1, "Host to host")
+    assert "a packet of 9000 bytes does not arrive: from node1.maas: no packet of any length arrives" in what
 
 
 def test_hosts_that_hardly_send_are_no_baseline_and_what_limits_them_is_named(short):

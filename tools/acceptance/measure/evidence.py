@@ -50,7 +50,15 @@ for counter in /sys/class/net/$netdev/device/infiniband/*/ports/1/hw_counters/*;
 done
 ethtool -l $netdev | awk '/^Current/{{now=1}} now && /^Combined:/{{print "queues", $2}}'
 """
-PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
+PROBE = """\
+until ping -c 1 -W 2 {address} > /dev/null 2>&1; do
+    [ $SECONDS -lt {wait} ] || {{ echo "no packet of any length arrives within {wait} s"; exit; }}
+    sleep 1
+done
+ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true
+"""
+SETTLED = 60
+"""Seconds until a packet arrives at all: OVN changes its flows some time after Neutron has changed a port."""
 ICMP = {4: 28, 6: 48}
 """Bytes of the headers of IP and ICMP by version: the RDG's probe of 8914 bytes fills an MTU of 8942."""
 VERSION_OF = {
@@ -191,13 +199,13 @@ def far(sample: Sample) -> list[int]:
 def probe(shell: Shell, address: str, mtu: int) -> str:
     """Why the largest unfragmented packet does not arrive; "" if it does."""
     size = mtu - ICMP[6 if ":" in address else 4]
-    told = shell.run(PROBE.format(size=size, address=address), 30)
+    told = shell.run(PROBE.format(size=size, address=address, wait=SETTLED), 30 + SETTLED)
     if re.search(r" [1-3] received", told):
         return ""
     lines = [
         line
         for line in told.splitlines()
-        if "too long" in line or "Frag needed" in line or "received" in line
+        if any(words in line for words in ("no packet", "too long", "Frag needed", "received"))
     ]
     return lines[0].strip() if lines else "ping prints no result"
 

@@ -7,7 +7,9 @@ from typing import NamedTuple
 FIRST_PORT = 5001
 """The pairs' ports are two apart, as the RDG's: neighbouring ports may hash to the same port of the bond."""
 GRACE = 30
-"""Seconds that a server waits for its client."""
+"""Seconds for what is done besides a measurement: Juju or ssh to a machine, the start of a tool."""
+SERVED = 5 * GRACE
+"""Seconds that a server stays besides the measurement: as long as its client may take to begin and to end."""
 AWAY = "setsid"
 """Before a server, which otherwise ends with the session of sudo or Juju that starts it."""
 

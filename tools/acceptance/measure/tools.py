@@ -10,7 +10,7 @@ from functools import partial
 
 from acceptance.measure import packets, parse
 from acceptance.measure.parse import Figure
-from acceptance.measure.script import AWAY, FIRST_PORT, GRACE, Run, Script
+from acceptance.measure.script import AWAY, FIRST_PORT, GRACE, SERVED, Run, Script
 from acceptance.measure.shells import UPLINKS
 
 CLOSED = 4999
@@ -64,7 +64,7 @@ def _ports(pairs: int) -> str:
 
 def _iperf_servers(pairs: int, run: Run, pinned: bool = False) -> str:
     pin = f"taskset -c $(((port - {FIRST_PORT}) / 2)) " if pinned else ""
-    one = f"{AWAY} timeout {run.seconds + GRACE} {pin}iperf3 -s -1 -p $port >/dev/null 2>&1 &"
+    one = f"{AWAY} timeout {run.seconds + SERVED} {pin}iperf3 -s -1 -p $port >/dev/null 2>&1 &"
     return f"for port in {_ports(pairs)}; do {one} done; sleep 1"
 
 
@@ -150,7 +150,7 @@ def _perftest(tool: str, options: str, run: Run, server: bool, traffic_class: in
     way = f"-d {run.device}" if run.device else "-R"
     command = f"{tool} -F {options} --tclass={traffic_class} --report_gbits -D {run.seconds} {way}"
     if server:
-        return f"{AWAY} timeout {run.seconds + GRACE} {command} >/dev/null 2>&1 & sleep 1"
+        return f"{AWAY} timeout {run.seconds + SERVED} {command} >/dev/null 2>&1 & sleep 1"
     return f"timeout {run.seconds + GRACE} {command} {run.server} 2>&1 || true"
 
 
