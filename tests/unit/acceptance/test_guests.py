@@ -14,7 +14,7 @@ import yaml
 from acceptance.guests import MODULES, TUNE, user_data
 from acceptance.measure.script import GRACE, Run
 from acceptance.measure.shells import Ssh
-from acceptance.measure.tools import MEASURES
+from acceptance.measure.tools import EARLIER, MEASURES
 from acceptance.sitefile import SiteFile
 from converge import StepError
 from lab.openstack import sysfs
@@ -109,6 +109,25 @@ def test_a_server_stays_as_long_as_its_client_is_waited_for(key):
     lives = re.findall(r"timeout (\d+) (?:iperf3|ib_write)", MEASURES[key].serve(RUN))
     assert lives
     assert all(int(each) >= RUN.seconds + 3 * GRACE + 60 for each in lives)
+
+
+@pytest.mark.parametrize("key", ["tcp-1", "rdma-bw"])
+def test_a_server_whose_client_failed_is_not_in_the_way_of_the_next(key, tmp_path, monkeypatch):
+    server = "echo $$ > new; mv new begun; exec /bin/sleep 60"
+    stubs = {"iperf3": server, "ib_write_bw": server, "sleep": "exec /bin/sleep 0.1"}
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    serve = in_a_server(f"{EARLIER}\n{MEASURES[key].serve(RUN)}", tmp_path, **stubs)
+    begun, servers = tmp_path / "begun", list[Path]()
+    for _ in range(2):
+        assert process(["bash", "-c", serve], "", 40).status == 0
+        wait_for(begun)
+        servers.append(Path("/proc", begun.read_text().strip()))
+        begun.unlink()
+    patience = Patience(30)
+    while servers[0].exists():
+        assert not patience.over()
+    assert servers[1].exists()
+    process(["bash", "-c", EARLIER], "", 40)
 
 
 @pytest.mark.parametrize("status", [0, 1])

@@ -19,7 +19,7 @@ from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.script import GRACE, Run, Script
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh, add_address, netdev_of
-from acceptance.measure.tools import WAIT, Measure, ask_closed, serve_closed, title
+from acceptance.measure.tools import EARLIER, WAIT, Measure, ask_closed, serve_closed, title
 from acceptance.sitefile import SiteFile
 from acceptance.wanted import DPDK_PORT, GENEVE, VF_PORTS
 
@@ -224,7 +224,7 @@ class Climber:
         result.protection = {name: congestion.protection(node) for name, node in seen.items()}
         if reason := congestion.unprotected(measure.key, result.protection):
             raise StepError(reason)
-        server.shell.run(measure.serve(run), GRACE)
+        server.shell.run(f"{EARLIER}\n{measure.serve(run)}", GRACE)
         second = beside(run._replace(client=other.address))
         result.commands[measure.key] += f"\n# {other.name}, before that\n{second}"
         other.shell.run(second, GRACE)
@@ -264,7 +264,8 @@ class Climber:
             result.uncounted[node.name] = _sentence(error)
 
     def _measure(self, measure: Measure, run: Run, client: End, server: End) -> Figure:
-        server.shell.run(measure.serve(run._replace(device=server.device)), GRACE)
+        serve = measure.serve(run._replace(device=server.device))
+        server.shell.run(f"{EARLIER}\n{serve}", GRACE)
         if measure.meanwhile and client.node:
             client.node.run(measure.meanwhile, GRACE)
         told = client.shell.run(measure.ask(run), run.seconds + 3 * GRACE)

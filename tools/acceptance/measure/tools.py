@@ -62,6 +62,11 @@ def _ports(pairs: int) -> str:
     return f"$(seq {FIRST_PORT} 2 {FIRST_PORT + 2 * (pairs - 1)})"
 
 
+_SERVERS = "^timeout [0-9]+ (taskset -c [0-9]+ )?(iperf3 -s -1|ib_write_(bw|lat) -F) "
+EARLIER = f"if pkill -f '{_SERVERS}'; then sleep 2; fi"
+"""Ends servers whose client failed: until their time is over they keep the next ones from their ports."""
+
+
 def _iperf_servers(pairs: int, run: Run, pinned: bool = False) -> str:
     pin = f"taskset -c $(((port - {FIRST_PORT}) / 2)) " if pinned else ""
     one = f"{AWAY} timeout {run.seconds + SERVED} {pin}iperf3 -s -1 -p $port >/dev/null 2>&1 &"
