@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario openstack: the operator's drain and roll empty the nodes of a virtual machine, and reboot them.
+"""Scenario machines: the operator's drain and roll empty the nodes of a virtual machine, and reboot them.
 
 A firmware parameter makes both nodes ask for a reboot, with the policy of the bundles, which waits for the
 operator. The virtual machine moves cold to the other node and back, so that the nodes have room for it alone.

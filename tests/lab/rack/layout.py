@@ -8,7 +8,7 @@
     Leaf0-1, Leaf0-2 (rack 0)  swp9, swp10 ═══════════════════ bond0 of node-0, node-2  192.168.25.51+N
     Leaf1-1, Leaf1-2 (rack 1)  swp9, swp10 ═══════════════════ bond0 of node-1, node-3  172.16.0.51+N (40)
     Leaf0-1 swp23 ── namespace juju: controller, gateway and OVN's databases at 192.168.25.1
-    Leaf0-1 swp24 ── in scenario openstack, the control plane (lab.cloud) at 192.168.25.3
+    Leaf0-1 swp24 ── in scenarios openstack and machines, the control plane (lab.cloud) at 192.168.25.3
     bridge mgmt-sw ── the switches' management ports, and the principal units of the lab
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario openstack: a real OpenStack on the converged rack, and the acceptance tool as an operator uses it.
+"""Scenarios openstack and machines: a real OpenStack on the converged rack, used by its operator.
 
 The control plane (:mod:`lab.cloud`) is cabled to a leaf, has the rack's own OVN databases and the bundle's
 options; nova-compute runs on the nodes. Servers are namespaces: :mod:`lab.cloud.compute.driver`.
@@ -8,7 +8,7 @@ options; nova-compute runs on the nodes. Servers are namespaces: :mod:`lab.cloud
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,11 +62,21 @@ The card counts which of them a NIC with its rules would have kept from the kern
 
 def openstack(rack: Rack) -> list[Check]:
     """Servers on the rack's nodes, measured by the acceptance tool and deleted by it."""
+    return _on_openstack(rack, (plugged, reached, measured, spoiled))
+
+
+def machines(rack: Rack) -> list[Check]:
+    """Virtual machines with the acceptance tool's ports, on nodes that reboot and are emptied."""
+    return _on_openstack(rack, (virtual,))
+
+
+def _on_openstack(rack: Rack, parts: Sequence[Callable[[Operator], list[Check]]]) -> list[Check]:
+    """Run the parts between the acceptance tool's `apply` and `destroy`."""
     rack.on_nodes(f"chmod -x {CAPTURE}")
     with started(rack) as (cloud, found), operator(rack, cloud) as person:
         found += applied(person)
         if all(check.holds for check in found):
-            for part in (plugged, reached, measured, spoiled, virtual):
+            for part in parts:
                 found += part(person)
         found += destroyed(person)
     return [*found, *verify(rack)]

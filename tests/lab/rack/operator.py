@@ -40,7 +40,6 @@ SUBSTITUTED = (
     "A server that is measured is a network namespace on its node: Nova schedules it, Neutron wires it, "
     "os-vif plugs it and libvirt defines its domain, but instead of starting QEMU the lab's own subclass of "
     "LibvirtDriver gives the VF's netdev to a namespace with a DHCP client.",
-    "The virtual machines that take the VFs afterwards have an empty disk, and send nothing.",
     "What such a server uses counts among the CPUs of its host; a guest's would not.",
     "ssh to a floating IP is a shell in that namespace, and Juju's commands are answered by the rack.",
     "The kernel forwards in place of the virtual NIC, which counts on representors and uplinks the packets "

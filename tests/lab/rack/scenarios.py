@@ -23,7 +23,7 @@ from lab.rack.common import (
     with_option,
 )
 from lab.rack.observed import observed, used_before
-from lab.rack.openstack import openstack
+from lab.rack.openstack import machines, openstack
 from lab.rack.removed import node_removed
 from lab.rack.traffic import traffic
 from lab.site import BOND, PFS
@@ -243,6 +243,7 @@ SCENARIOS: dict[str, Scenario] = {
     "node-removed": node_removed,
     "observed": observed,
     "openstack": openstack,
+    "machines": machines,
 }
 """The scenarios that can follow ``converge``."""
 
@@ -252,7 +253,7 @@ BEFORE: dict[str, Callable[[Rack], None]] = {"observed": used_before}
 ONE_MORE = ("node-added", "adopt")
 """Those that want a node of their own, blank until then."""
 
-CLOUD = ("openstack",)
+CLOUD = ("openstack", "machines")
 """Those with a control plane, for which the rack's nodes have more memory."""
 
 APART = ("observed", *CLOUD)

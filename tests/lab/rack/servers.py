@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario openstack: what Nova, os-vif, libvirt and OVN have made of the servers on their nodes."""
+"""Scenarios openstack and machines: what the servers on the nodes have of Nova, os-vif, libvirt and OVN."""
 
 import re
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario openstack with virtual machines in place of namespaces: vfio-pci holds the servers' VFs.
+"""Scenario machines, with virtual machines in place of namespaces: vfio-pci holds the servers' VFs.
 
 Nova's own LibvirtDriver gives the acceptance tool's direct ports to QEMU in QEMU. No operating system boots
 in it and no traffic runs: the virtual card's VFs have no registers that a driver could use.
@@ -20,6 +20,11 @@ from lab.rack.common import PATIENCE, on_nodes, settled
 from lab.rack.operator import AREA, Operator
 from lab.rack.servers import PORTS, plugged
 
+SUBSTITUTED = (
+    "The virtual machines run in an emulated processor, with an empty disk: they hold VFs and send nothing.",
+    "Juju's commands are answered by the rack.",
+)
+"""What the rack's report says of them."""
 HOLDS = """\
 device=/sys/bus/pci/devices/{vf}
 group=$(basename $(readlink $device/iommu_group))
@@ -61,6 +66,7 @@ class Machines:
     def start(self) -> list[Check]:
         """One on each node."""
         self.rack.display.phase("virtual machines start")
+        self.rack.substituted = SUBSTITUTED
         self._delete()
         self.rack.floor.each("nova-compute ends", dict.fromkeys(self.person.nodes, node.stop))
         self.compute(*self.person.nodes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario openstack's interrupted drain and roll, on a simulated Nova and Juju in place of the rack."""
+"""Scenario machines' interrupted drain and roll, on a simulated Nova and Juju in place of the rack."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
