@@ -14,9 +14,9 @@ from lab.calibrate.shell import PREPARE, GuestShell, find
 @pytest.mark.thorough
 def test_the_virtual_card_answers_as_its_recording_says(card):
     release = card.machine.release
-    if release.linux not in COMMITTED:
+    if release.name not in COMMITTED:
         pytest.skip(f"nothing was recorded on {release.name} yet: tox -e calibrate -- --record FILE")
     card.run(PREPARE)
     found = Recorder(find(GuestShell(card.machine))).record(SEQUENCES)
-    comparison = compare(read(COMMITTED[release.linux]), found, purposes.read())
+    comparison = compare(read(COMMITTED[release.name]), found, purposes.read())
     assert comparison.unexplained == [], comparison.text()

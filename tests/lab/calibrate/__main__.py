@@ -23,17 +23,22 @@ from lab.progress import Step
 from lab.releases import RELEASES
 
 RECORDINGS = Path(__file__).parents[1] / "card" / "recordings"
-COMMITTED = {
-    release(path.stem.rpartition("-")[2]): path
-    for path in RECORDINGS.glob("virtual-connectx-6-dx-linux-*.json")
-}
-"""The virtual card's own recordings, by the guest's kernel."""
+CARD = "virtual-connectx-6-dx-"
+COMMITTED = {path.stem.removeprefix(CARD): path for path in sorted(RECORDINGS.glob(f"{CARD}*.json"))}
+"""The virtual card's own recordings, by the guest's release."""
 
 
 def committed(found: Recording) -> Path:
-    """Its counterpart: the recording of its own kernel, otherwise of the nearest older one, or the oldest."""
+    """Its counterpart: the recording of its own kernel, otherwise of the nearest older one, or the oldest.
+
+    Of several with that kernel, the one with the same iproute2, whose words are compared too.
+    """
     kernel = release(found.card.get("kernel", ""))
-    return COMMITTED[max((each for each in COMMITTED if each <= kernel), default=min(COMMITTED))]
+    kernels = {name: RELEASES[name].linux for name in COMMITTED}
+    nearest = max((each for each in kernels.values() if each <= kernel), default=min(kernels.values()))
+    first, *others = (COMMITTED[name] for name in kernels if kernels[name] == nearest)
+    tools = found.card.get("iproute2")
+    return next((each for each in others if read(each).card.get("iproute2") == tools), first)
 
 
 def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
@@ -77,8 +82,8 @@ def main(arguments: list[str] | None = None) -> int:
             found = read(options.compare)
             return told(compare.compare(found, read(committed(found)), expected))
         name = named()
-        if RELEASES[name].linux not in COMMITTED and not (options.host or options.record):
-            there = " or ".join(each.name for each in RELEASES.values() if each.linux in COMMITTED)
+        if name not in COMMITTED and not (options.host or options.record):
+            there = " or ".join(COMMITTED)
             raise RecordingError(
                 f"LAB_RELEASES={name}: only {there} has a recording; --record FILE makes one"
             )

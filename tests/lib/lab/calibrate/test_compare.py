@@ -13,6 +13,7 @@ from lab.calibrate.compare import compare, places
 from lab.calibrate.purposes import Purpose
 from lab.calibrate.recording import Recording, Result, read
 from lab.calibrate.sequences import SEQUENCES
+from lab.releases import RELEASES
 
 STATE = {"port0": {"mode": "switchdev", "channels": "1"}, "port1": {"mode": "legacy", "channels": "all"}}
 FAILED = "mlx5_core PF0: CREATE_FLOW_TABLE(0x930) failed, syndrome ({}), err(-22)"
@@ -109,7 +110,7 @@ def test_a_place_may_have_several_reasons():
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A recording in the committed one's place; writes another one and returns its path."""
-    monkeypatch.setattr(command, "COMMITTED", {(6, 8): tmp_path / "virtual.json"})
+    monkeypatch.setattr(command, "COMMITTED", {"noble": tmp_path / "virtual.json"})
     VIRTUAL.write(tmp_path / "virtual.json")
 
     def write(recording):
@@ -137,41 +138,53 @@ def test_the_command_says_in_one_sentence_that_a_file_is_not_there(capsys):
 def test_a_release_without_a_recording_is_named_before_a_guest_starts(monkeypatch, capsys):
     monkeypatch.setenv("LAB_RELEASES", "noble")
     monkeypatch.setattr(command, "Guest", lambda release: pytest.fail(f"a guest of {release} starts"))
+    monkeypatch.setattr(command, "COMMITTED", {"jammy": Path("a"), "trixie": Path("b")})
     assert command.main([]) == 1
-    said = "LAB_RELEASES=noble: only trixie or bookworm has a recording; --record FILE makes one"
+    said = "LAB_RELEASES=noble: only jammy or trixie has a recording; --record FILE makes one"
     assert capsys.readouterr().err == f"\n{said}\n"
 
 
 @pytest.mark.parametrize(
-    ("kernel", "beside"),
+    ("kernel", "iproute2", "beside"),
     [
-        ("5.4.0-216-generic", (5, 15)),
-        ("5.15.0-204-generic", (5, 15)),
-        ("6.1.0-56-amd64", (5, 15)),
-        ("6.8.0-149-generic", (6, 8)),
-        ("6.11.0-29-generic", (6, 8)),
-        ("7.2.1", (6, 12)),
-        ("", (5, 15)),
+        ("5.4.0-216-generic", "5.15.0", "jammy-5.15"),
+        ("5.15.0-204-generic", "5.15.0", "jammy-5.15"),
+        ("6.1.0-56-amd64", "6.1.0", "jammy-5.15"),
+        ("6.8.0-149-generic", "5.15.0", "jammy"),
+        ("6.8.0-149-generic", "6.1.0", "noble"),
+        ("6.8.0-149-generic", "6.17.0", "jammy"),
+        ("6.11.0-29-generic", "6.1.0", "noble"),
+        ("7.2.1", "6.1.0", "trixie"),
+        ("", "", "jammy-5.15"),
     ],
 )
 def test_a_recording_is_compared_with_that_of_its_kernel_or_of_the_nearest_older_one(
-    monkeypatch, kernel, beside
+    tmp_path, monkeypatch, kernel, iproute2, beside
 ):
-    there = {each: Path(str(each)) for each in ((6, 12), (5, 15), (6, 8))}
+    tools = {"trixie": "6.15.0", "jammy-5.15": "5.15.0", "jammy": "5.15.0", "noble": "6.1.0"}
+    there = {name: tmp_path / name for name in tools}
+    for name, path in there.items():
+        Recording({"iproute2": tools[name]}, STATE, {}).write(path)
     monkeypatch.setattr(command, "COMMITTED", there)
-    assert command.committed(Recording({"kernel": kernel}, STATE, {})) == there[beside]
+    assert command.committed(Recording({"kernel": kernel, "iproute2": iproute2}, STATE, {})) == there[beside]
 
 
-@pytest.fixture(params=sorted(command.COMMITTED))
-def own(request):
-    """The place of the virtual card's own recording on this kernel."""
-    return command.COMMITTED[request.param]
+@pytest.fixture(params=command.COMMITTED)
+def release(request):
+    """One that has a recording."""
+    return request.param
 
 
-def test_the_committed_recording_is_the_virtual_cards_and_has_every_operation(own):
+@pytest.fixture
+def own(release):
+    """The place of the virtual card's own recording in a guest of this release."""
+    return command.COMMITTED[release]
+
+
+def test_the_committed_recording_is_the_virtual_cards_and_has_every_operation(own, release):
     recording = read(own)
     assert recording.card["kind"] == "virtual"
-    assert own.stem.endswith(f"-linux-{'.'.join(recording.card['kernel'].split('.')[:2])}")
+    assert recording.card["kernel"].startswith("{}.{}.".format(*RELEASES[release].linux))
     assert {
         name: [(each.name, each.command) for each in results] for name, results in recording.sequences.items()
     } == {
@@ -185,7 +198,7 @@ def test_the_committed_recording_tells_no_machine_apart(own):
 
 
 def test_each_purposeful_difference_has_a_sentence_and_covers_something_that_is_compared():
-    compared = [place for place, _ in places(read(command.COMMITTED[6, 12]))]
+    compared = [place for place, _ in places(read(command.COMMITTED["trixie"]))]
     known = purposes.read()
     assert known
     for each in known:
