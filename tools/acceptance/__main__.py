@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import combinations, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +236,12 @@ class Command:
     def _nodes(
         self, cloud: Cloud, hosts: dict[str, str], unseen: tuple[str, ...]
     ) -> tuple[dict[str, Node], tuple[str, ...]]:
-        """The servers' compute nodes, which go into `hosts` where Nova does not tell them; else why not."""
+        """The servers' compute nodes, which go into `hosts` where Nova does not tell them; else why not.
+
+        Raises:
+            StepError: two servers are on one node.
+
+        """
         juju = Juju(run=self.around.process)
         if not unseen:
             return nodes(juju, list(hosts.values())), ()
@@ -246,6 +251,10 @@ class Command:
             why = "; ".join(filter(None, (error.reason, error.remedy)))
             return {}, (f"the compute nodes: Nova does not tell them, and Juju: {why}", *unseen)
         hosts |= {vm: node.name for vm, node in found.items()}
+        for vm, other in combinations(hosts, 2):
+            if hosts[vm] == hosts[other]:
+                what = f"{vm} and {other} are both on {hosts[vm]}, whose ports their packets would not reach"
+                raise StepError(what, "run destroy, then apply")
         return {node.name: node for node in found.values()}, unseen[1:]
 
     def _conditions(self, cloud: Cloud, hosts: dict[str, str]) -> dict[str, str]:

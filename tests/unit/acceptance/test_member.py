@@ -71,6 +71,15 @@ def test_with_juju_the_hosts_are_found_in_libvirt_and_judged(member):
     assert "not seen: VF on VLAN" in out
 
 
+def test_servers_that_somebody_moved_to_one_host_are_not_measured(member):
+    member.run("apply")
+    for server in member.openstack.nova.servers.values():
+        server["OS-EXT-SRV-ATTR:host"] = "node2.maas"
+    status, out, err = member.run("measure")
+    assert (status, "Host to host" in out) == (2, False)
+    assert "vm1 and vm2 are both on node2, whose ports their packets would not reach" in one_sentence(err)
+
+
 def test_without_juju_what_servers_tell_is_judged_and_the_rest_named_with_its_reason(member):
     member.run("apply")
     member.machines.model["status"]["applications"].pop("nova-compute")
