@@ -317,8 +317,10 @@ class Machines:
             inside, outside = (
                 grown if grown >= 0 else now[key] for key, grown in (("in", inside), ("out", outside))
             )
-            flows = 2 if inside + outside and self.traffic.hosts[host].own else 0
-            words = [f"flows {flows} {inside} {outside}"] if self.traffic.hosts[host].own else []
+            if host in self.traffic.silent:
+                inside = outside = 0
+            words = [f"flows {2 * bool(inside + outside)} {inside} {outside}"]
+            words = words if self.traffic.hosts[host].own else []
             (folder / "series").write_text(self.traffic.series(host, self.spends, words))
 
     def _host_of(self, script):

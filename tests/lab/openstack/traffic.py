@@ -79,6 +79,7 @@ class Traffic:
         back: counters of which netdev go back to 0 in the middle of a measurement.
         wraps: counters have 32 bits, and are about to begin again.
         hidden: hosts on which Open vSwitch does not know the servers' ports.
+        silent: hosts on which Open vSwitch prints no flow.
         lanes: PCIe lanes that each uplink uses, and has.
         governor: of the hosts' CPUs.
         tcpdump: whether the hosts have it.
@@ -89,6 +90,7 @@ class Traffic:
         self.uplinks, self.faults, self.neighbours = uplinks, [], {}
         self.down, self.unused = set(), set()
         self.active, self.back, self.wraps, self.hidden, self.tcpdump = "", "", False, set(), True
+        self.silent = set()
         self.lanes, self.governor = (16, 16), "performance"
         self.hosts, self.total, self.kept = {}, {}, {}
 

@@ -89,6 +89,22 @@ def unknown_to_ovs(machines):
     machines.traffic.hidden = {NODES[1]}
 
 
+def without_flows(*faults):
+    """Open vSwitch of one node prints no flow, and the NICs have these faults."""
+
+    def change(machines):
+        machines.traffic.silent = {NODES[1]}
+        machines.traffic.faults.extend(faults)
+
+    return change
+
+
+def unknown_beside_software(machines):
+    """One node is not seen, the other one forwards by software."""
+    unknown_to_ovs(machines)
+    machines.traffic.faults.append(Fault(host=NODES[0]))
+
+
 def no_tcpdump(machines):
     machines.traffic.tcpdump = False
 
@@ -192,6 +208,17 @@ CLOUDS = {
     "a representor that is made anew": Cloud(back("enp63s0f0npf0vf0"), SOUND),
     "a port that Open vSwitch does not know": Cloud(
         unknown_to_ovs, OPEN, f"not shown: {NODES[1]}: Open vSwitch has no interface"
+    ),
+    "a node without any flow in Open vSwitch": Cloud(
+        without_flows(),
+        OPEN,
+        f"not shown: {NODES[1]}: past the kernel sent 100.00%, received 100.00%; Open vSwitch has",
+    ),
+    "a node without any flow, and packets in software": Cloud(
+        without_flows(Fault()), BROKEN, "past the kernel sent 0.0"
+    ),
+    "a node that is not seen beside one with packets in software": Cloud(
+        unknown_beside_software, BROKEN, f"on {NODES[0]}"
     ),
     "hosts without tcpdump": Cloud(no_tcpdump, SOUND),
 }

@@ -11,7 +11,7 @@ from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.witness import Witness
 from acceptance.report import offload
-from acceptance.report.judge import explanation, judge
+from acceptance.report.judge import explanation, judge, overall
 from acceptance.report.verdict import State
 from lab.openstack import actions, sysfs
 from lab.openstack.traffic import Traffic
@@ -156,6 +156,25 @@ def test_open_vswitch_and_the_kernels_counters_must_agree(share, told, state):
     }
     verdicts = judge(Results("rdg", 1, 30, {}, rungs, True))
     assert {each.check: each.state for each in verdicts if each.rung == "vf"}["in-nic"] is state
+
+
+def test_a_figure_from_host_to_host_is_no_baseline_beside_ports_of_unknown_speed():
+    dumb = node([])
+    dumb = Evidence(dumb.before, dumb.after._replace(speed=0))
+    judged = {
+        each.check: each for each in judge(Results("rdg", 1, 30, {}, {"host": passing(evidence={"n": dumb})}))
+    }
+    assert judged["line-rate"].state is State.UNKNOWN
+    assert judged["line-rate"].measured == "190.0 Gb/s; the nodes' ports tell no speed"
+
+
+def test_sound_hosts_alone_prove_no_cloud():
+    """Nobody could make ports with a VF: their rungs were skipped."""
+    rungs = {"host": passing(evidence={"node1": node([])}), "vf": RungResult(skipped={"tcp-8": "no ports"})}
+    found = Results("rdg", 1, 30, {}, rungs, True)
+    verdicts = judge(found)
+    assert {each.state for each in verdicts} == {State.PASS}
+    assert overall(found, verdicts) is State.UNKNOWN
 
 
 def test_packets_in_the_kernel_that_others_sent_do_not_count():

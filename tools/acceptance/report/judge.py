@@ -41,7 +41,8 @@ def overall(results: Results, verdicts: list[Verdict]) -> State:
     states = {verdict.state for verdict in verdicts}
     if State.FAIL in states:
         return State.FAIL
-    complete = results.finished and any(rung.judged and rung.key in results.rungs for rung in RUNGS)
+    judged = [results.rungs.get(rung.key, RungResult()) for rung in RUNGS if rung.judged]
+    complete = results.finished and any(map(_meant, judged))
     return State.PASS if complete and states == {State.PASS} else State.UNKNOWN
 
 
@@ -94,7 +95,10 @@ def _rung(
 def _line(result: RungResult, line: float, share: int) -> Iterator[Verdict]:
     """Host to host is what VFs are compared with: it must reach a part of the line rate itself."""
     best = max((each.value for each in result.figures.values() if each.unit == "Gb/s"), default=0.0)
-    if not line or not best:
+    if not best:
+        return
+    if not line:
+        yield Verdict(HOST, "line-rate", State.UNKNOWN, f"{best:.1f} Gb/s; the nodes' ports tell no speed")
         return
     state = State.PASS if best >= line * share / 100 else State.FAIL
     measured = f"{best:.1f} of {line:g} Gb/s = {best / line:.0%}, and at least {share}% are wanted"
@@ -146,14 +150,13 @@ def _closed(rung: Rung, result: RungResult) -> Iterator[Verdict]:
 
 def _in_nic(rung: Rung, result: RungResult) -> Iterator[Verdict]:
     """One for each kind of traffic: the share of the node and the witness that have the least."""
-    limit = THRESHOLDS["in-nic"]["least"]
     for kind, keys in offload.by_kind(result).items():
         found = offload.least(result, keys)
         if found is None or found.shown is None:
             why = f"{found.node}: {found.why}" if found else "no compute node is seen"
             yield Verdict(rung.key, "in-nic", State.UNKNOWN, f"{kind}: not shown: {why}")
             continue
-        passed = found.shown.least >= limit
+        passed = found.shown.least >= offload.LEAST
         measured = f"{kind}: {found.shown.words} on {found.node} ({title(found.measure)})"
         cause = "" if passed else _why_not(result)
         yield Verdict(rung.key, "in-nic", State.PASS if passed else State.FAIL, measured, cause)

@@ -25,6 +25,8 @@ FIRST = 1000
 """Packets of new flows that may take the slow path in each direction, whatever the share."""
 FEW = 10_000
 """Packets of a direction below which it shows nothing: acknowledgements of a control connection."""
+LEAST: float = THRESHOLDS["in-nic"]["least"]
+"""The share of packets in the NIC that is wanted."""
 NOT_READ = "whether its kernel could was not read: the node was too busy"
 
 
@@ -123,9 +125,14 @@ class Least(NamedTuple):
 
 
 def least(result: RungResult, keys: Iterable[str]) -> Least | None:
-    """The node and measurement with the least share; one that is not shown is worse than any that passes."""
-    found = list(_all(result, keys))
-    return min(found, key=lambda each: -1.0 if each.shown is None else each.shown.least, default=None)
+    """The worst node and measurement: one that fails, or else one that is not shown."""
+
+    def order(each: Least) -> float:
+        if each.shown is None:
+            return LEAST
+        return each.shown.least if each.shown.least < LEAST else LEAST + each.shown.least
+
+    return min(_all(result, keys), key=order, default=None)
 
 
 def _all(result: RungResult, keys: Iterable[str]) -> Iterator[Least]:
@@ -133,7 +140,15 @@ def _all(result: RungResult, keys: Iterable[str]) -> Iterator[Least]:
         for node in nodes_of(result):
             told = result.witnesses.get(key, {}).get(node)
             found = shown(told) if told else None
-            yield Least(key, node, found, "" if found else why_not_shown(told))
+            if told and found and _alone(told, found):
+                yield Least(key, node, None, found.words)
+            else:
+                yield Least(key, node, found, "" if found else why_not_shown(told))
+
+
+def _alone(told: Witness, found: Shown) -> bool:
+    """Whether Open vSwitch has no flow of what a VF sent, so that the counters alone speak for offload."""
+    return found.told is None and told.vf.get("sent", 0) >= FEW and found.least >= LEAST
 
 
 def of_node(result: RungResult, node: str) -> float | None:
@@ -142,14 +157,14 @@ def of_node(result: RungResult, node: str) -> float | None:
     return min(found, default=None)
 
 
-def proven(results: Results, limit: float) -> tuple[list[str], list[str]]:
+def proven(results: Results) -> tuple[list[str], list[str]]:
     """Compute nodes that every measurement of a VF has shown to forward in the NIC, and those it has not."""
     states: dict[str, list[bool]] = {}
     for rung in known(results.rungs):
         result = results.rungs.get(rung.key, RungResult())
         if rung.judged:
             for each in _all(result, result.figures):
-                good = each.shown is not None and each.shown.least >= limit
+                good = each.shown is not None and each.shown.least >= LEAST
                 states.setdefault(each.node, []).append(good)
     good = [node for node, found in states.items() if all(found)]
     return good, [node for node in states if node not in good]
@@ -157,7 +172,7 @@ def proven(results: Results, limit: float) -> tuple[list[str], list[str]]:
 
 def proof(results: Results) -> str:
     """How many of the measured compute nodes are proven, and which are not; how many were not measured."""
-    good, bad = proven(results, THRESHOLDS["in-nic"]["least"])
+    good, bad = proven(results)
     measured = len(good) + len(bad)
     said = f"{len(good)} of {measured} measured compute nodes proven"
     if good:
@@ -197,8 +212,7 @@ def _outside(results: Results) -> str:
 
 
 def _is_outside(result: RungResult, keys: Iterable[str]) -> bool:
-    limit = THRESHOLDS["in-nic"]["least"]
-    return any(each.shown is not None and each.shown.least < limit for each in _all(result, keys))
+    return any(each.shown is not None and each.shown.least < LEAST for each in _all(result, keys))
 
 
 def rows(results: Results) -> Iterator[tuple[str, ...]]:
