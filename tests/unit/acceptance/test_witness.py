@@ -74,7 +74,8 @@ TOOLS = {
     "ovs-vsctl": 'echo "eth${*: -1}" | sed s/external_ids:iface-id=//',
     "ethtool": 'echo "NIC statistics:"; echo "     rx_packets: 5"; echo "     rx0_packets: 5"; '
     '[ $2 != eth7 ] || echo "     vport_tx_packets: 9"',
-    "tcpdump": 'echo "$*" > $FOLDER/tcpdump; echo "IP 33.33.33.10.5001 > 33.33.33.11.5001: tcp"; echo else',
+    "tcpdump": 'echo "$*" > $FOLDER/tcpdump; echo "listening on p0, link-type EN10MB (Ethernet)" >&2; '
+    'echo "IP 33.33.33.10.5001 > 33.33.33.11.5001: tcp"; echo else',
     "ovs-appctl": "printf 'in_port(eth7),eth(),packets:12, bytes:9, offloaded:yes, dp:tc, actions:2\\n"
     "in_port(eth7),eth(),packets:3, dp:ovs, actions:2\\nin_port(eth77), packets:5, dp:ovs, actions:2\\n'",
 }
@@ -122,3 +123,13 @@ def test_the_sampler_writes_what_is_read(sampled, tmp_path):
     assert "rx0_packets" not in printed
     assert (told.seen, told.flows, told.inside, told.outside) == (1, 2, 12, 3)
     assert re.search(r"^-p .*-i p0$", (tmp_path / "tcpdump").read_text()), "not in promiscuous mode"
+
+
+@pytest.mark.parametrize(
+    "tcpdump",
+    ["exit 127", 'echo "tcpdump: p0: You don\'t have permission to perform this capture" >&2; exit 1'],
+)
+def test_a_capture_that_could_not_be_made_has_not_seen_nothing(sampled, tmp_path, tcpdump):
+    (tmp_path / "tcpdump").write_text(f"#!/bin/bash\n{tcpdump}\n")
+    told = witness.read(sampled(seconds=0, limit=6), 8)
+    assert (told.seen, told.flows) == (-1, 2)

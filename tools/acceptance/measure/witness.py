@@ -39,8 +39,8 @@ for port in $ports $own; do echo "at $port"; ethtool -S $port | grep -E '^ *({CO
 """
 MIDDLE = f"""\
 for port in $ports; do
-    seen=$(timeout 1 tcpdump -p -l -enn -c {MOST_SEEN} -i $port 2> /dev/null | grep -cE '@ADDRESSES@')
-    command -v tcpdump > /dev/null && echo "seen $port $seen"
+    said=$(timeout 1 tcpdump -p -l -enn -c {MOST_SEEN} -i $port 2>&1)
+    [[ $said != *"listening on "* ]] || echo "seen $port $(grep -cE '@ADDRESSES@' <<< "$said")"
 done
 [ -z "$own" ] || timeout 20 ovs-appctl dpctl/dump-flows -m type=all 2> /dev/null | awk -v own="$own" '
     BEGIN {{ split(own, names, " "); for (each in names) ours["in_port(" names[each] ")"] }}
@@ -51,7 +51,10 @@ done
     }}
     END {{ print "flows", flows + 0, inside + 0, outside + 0 }}'
 """
-"""As the RDG does: a capture of each uplink for a second, with the packets of the measurement's addresses."""
+"""As the RDG does: a capture of each uplink for a second, with the packets of the measurement's addresses.
+
+tcpdump says that it listens before the first packet: one that may not start has not captured nothing.
+"""
 _NUMBER = r"\d{1,20}"
 _DEVICE = r"[\w.:-]{1,40}"
 Delta = dict[str, dict[str, int]]
@@ -81,7 +84,7 @@ class Witness(NamedTuple):
         before: Gb/s on the wire in the second before the measurement.
         quiet: packets in that second, for each uplink.
         busy: CPUs that the host spent in that second; -1 if unknown.
-        seen: packets of the measurement in a capture of each uplink for a second; -1 without tcpdump.
+        seen: packets of the measurement in a capture of each uplink for a second; -1 without one.
         flows: of Open vSwitch from the servers' VFs.
         inside: packets that Open vSwitch counts in the NIC for them, and
         outside: those that it counts beside it.

@@ -228,7 +228,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
                 words = "-" if found is None or found.told is None else _share(found.told)
                 slower = _share(found.least) if found else f"not shown: {why_not_shown(told)}"
                 packets = [f"{told.slow.get(way, 0)} of {told.vf.get(way, 0)}" for way in WAYS]
-                seen = "no tcpdump" if told.seen < 0 else str(told.seen)
+                seen = "no capture" if told.seen < 0 else str(told.seen)
                 yield (titled(key), title(measure), node, *cells, words, slower, *packets, seen)
 
 
