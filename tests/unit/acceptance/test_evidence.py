@@ -175,6 +175,7 @@ def test_sound_hosts_alone_prove_no_cloud():
     verdicts = judge(found)
     assert {each.state for each in verdicts} == {State.PASS}
     assert overall(found, verdicts) is State.UNKNOWN
+    assert offload.proof(found) == "No compute node is proven: nothing was measured through a VF."
 
 
 def test_packets_in_the_kernel_that_others_sent_do_not_count():

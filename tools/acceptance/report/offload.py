@@ -174,6 +174,8 @@ def proof(results: Results) -> str:
     """How many of the measured compute nodes are proven, and which are not; how many were not measured."""
     good, bad = proven(results)
     measured = len(good) + len(bad)
+    if not measured:
+        return "No compute node is proven: nothing was measured through a VF."
     said = f"{len(good)} of {measured} measured compute nodes proven"
     if good:
         said += f" ({few(good, NAMED)})"
