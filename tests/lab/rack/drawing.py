@@ -124,6 +124,8 @@ def _colour(checks: "list[Said | None] | list[Said]") -> str:
 
 
 _RUNG = re.compile(r"rung ([\w-]+)")
+_WITNESSES = re.compile(r"\w+: (?P<shares>past the kernel .*?) on \S+ \([^)]*\)")
+"""The acceptance tool's words on a share in the NIC: each witness', of the worst node and measurement."""
 _COLUMNS = (150, 550, 740)  # of the ladder: figures, the packet of the MTU, the share in the NIC
 
 
@@ -133,7 +135,9 @@ def ladder(said: Said) -> str:
     rungs = [name[1] for subject in found if (name := _RUNG.fullmatch(subject))]
     if not rungs:
         return ""
-    heads = zip(_COLUMNS, ("measured on emulated processors", "largest packet", "packets in the NIC"))
+    heads = zip(
+        _COLUMNS, ("measured on emulated processors", "largest packet", "packets in the NIC, the least")
+    )
     drawn = [_text(x, 16, words, MUTED) for x, words in heads]
     for row, rung in enumerate(rungs):
         y = 26 + row * _ROW
@@ -145,7 +149,9 @@ def ladder(said: Said) -> str:
             _text(16, y + 16, TITLES.get(rung, rung), INK, bold=True),
         ]
         for x, cell, colour in zip(_COLUMNS, cells, colours):
-            drawn.append(_text(x, y + 16, re.sub("^(passed|failed): ", "", _words(cell)), colour))
+            said = re.sub("^(passed|failed): ", "", _words(cell))
+            said = _WITNESSES.sub(lambda found: f"{highlights.share(found['shares']):.2%}", said)
+            drawn.append(_text(x, y + 16, said, colour))
     return _svg("The acceptance test's ladder", 1110, 30 + _ROW * len(rungs), drawn)
 
 

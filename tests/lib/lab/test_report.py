@@ -94,10 +94,15 @@ def test_no_cable_runs_through_a_word(said: Said) -> None:
 
 
 def test_a_share_of_14_percent_in_the_nic_is_not_green_where_it_is_as_expected() -> None:
-    told = dict(words(drawing.ladder(json.loads((RACK / "openstack.json").read_text()))))
-    small = {text: ink for text, ink in told.items() if text.startswith(("14.43%", "27.42%"))}
-    assert [*small.values()] == [drawing.PARTLY] * 2
-    assert (told["99.72%"], told["99.48%"]) == (drawing.GOOD, drawing.GOOD)
+    said = json.loads((RACK / "openstack.json").read_text())
+    why = "OVS could not express it for the kernel's classifier"
+    for check in said["checks"]:
+        if check["subject"] == "rung north-south, in-nic":
+            witnesses = "TCP: past the kernel sent 27.42%, received 99.10%; Open vSwitch 14.43%"
+            check["found"] = f"failed: {witnesses} on node-1 (TCP, 1 iperf3 pair): {why}"
+    told = dict(words(drawing.ladder(said)))
+    assert told[f"14.43%: {why}"] == drawing.PARTLY
+    assert told["100.00%"] == drawing.GOOD
 
 
 def test_the_main_results_come_first(said: Said) -> None:
@@ -117,7 +122,7 @@ def test_the_main_results_come_first(said: Said) -> None:
 
 def test_the_share_of_the_acceptance_test_is_a_main_result(said: Said) -> None:
     said["checks"] += json.loads((RACK / "openstack.json").read_text())["checks"]
-    assert Highlight("99.72%", "of a VF's packets in the NIC", holds=True) in highlights(said)
+    assert Highlight("100.00%", "of a VF's packets in the NIC", holds=True) in highlights(said)
 
 
 def test_a_main_result_that_does_not_hold_says_so(said: Said) -> None:
