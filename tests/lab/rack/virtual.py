@@ -24,7 +24,7 @@ SUBSTITUTED = (
     "The virtual machines run in an emulated processor, with an empty disk: they hold VFs and send nothing.",
     "Juju's commands are answered by the rack.",
 )
-"""What the rack's report says of them."""
+"""Told in the rack's report."""
 HOLDS = """\
 device=/sys/bus/pci/devices/{vf}
 group=$(basename $(readlink $device/iommu_group))
