@@ -62,6 +62,7 @@ The card counts which of them a NIC with its rules would have kept from the kern
 
 def openstack(rack: Rack) -> list[Check]:
     """Servers on the rack's nodes, measured by the acceptance tool and deleted by it."""
+    rack.on_nodes(f"chmod -x {CAPTURE}")
     return _on_openstack(rack, (plugged, reached, measured, spoiled))
 
 
@@ -72,7 +73,6 @@ def machines(rack: Rack) -> list[Check]:
 
 def _on_openstack(rack: Rack, parts: Sequence[Callable[[Operator], list[Check]]]) -> list[Check]:
     """Run the parts between the acceptance tool's `apply` and `destroy`."""
-    rack.on_nodes(f"chmod -x {CAPTURE}")
     with started(rack) as (cloud, found), operator(rack, cloud) as person:
         found += applied(person)
         if all(check.holds for check in found):

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from acceptance.measure.results import of_data
 from acceptance.report import offload
-from acceptance.report.verdict import THRESHOLDS
 
 from lab.checks import Check
 from lab.rack.operator import AREA, Operator
@@ -77,7 +76,7 @@ def slow_path(person: Operator) -> list[Check]:
     found = {node: shown for node, each in seen.items() if (shown := offload.shown(each))}
     said = "; ".join(f"{node}: {shown.words}" for node, shown in found.items())
     *sound, slow = person.nodes
-    least = THRESHOLDS["in-nic"]["least"]
+    least = offload.LEAST
     agree = all(node in found and found[node].least >= least for node in sound)
     differ = slow in found and min(found[slow].shares.values()) <= MOST and (found[slow].told or 0) >= least
     wanted = f"at least {least:.0%} each, but past the kernel on {slow} at most {MOST:.0%}"

@@ -190,6 +190,15 @@ def test_packets_in_the_kernel_that_others_sent_do_not_count():
     assert offload.shown(ours).least == pytest.approx(0.001)
 
 
+def test_the_table_shows_no_share_by_one_witness_alone():
+    (told,) = counted(1.0)["tcp-8"].values()
+    alone = told._replace(flows=0, inside=0, outside=0)
+    rungs = {"vf": passing(witnesses={"tcp-8": {"node1": alone}})}
+    (row,) = offload.rows(Results("rdg", 1, 30, {}, rungs, True))
+    words = "not shown: past the kernel sent 100.00%, received 100.00%; Open vSwitch has no flow of it"
+    assert dict(zip(offload.HEAD, row))["slower witness"] == words
+
+
 def test_a_capture_that_is_full_of_the_measurement_outweighs_all_counters():
     (told,) = counted(1.0)["tcp-8"].values()
     assert offload.shown(told._replace(seen=200)).least == 1.0

@@ -156,10 +156,9 @@ def _in_nic(rung: Rung, result: RungResult) -> Iterator[Verdict]:
             why = f"{found.node}: {found.why}" if found else "no compute node is seen"
             yield Verdict(rung.key, "in-nic", State.UNKNOWN, f"{kind}: not shown: {why}")
             continue
-        passed = found.shown.least >= offload.LEAST
         measured = f"{kind}: {found.shown.words} on {found.node} ({title(found.measure)})"
-        cause = "" if passed else _why_not(result)
-        yield Verdict(rung.key, "in-nic", State.PASS if passed else State.FAIL, measured, cause)
+        cause = "" if found.good else _why_not(result)
+        yield Verdict(rung.key, "in-nic", State.PASS if found.good else State.FAIL, measured, cause)
 
 
 def _why_not(result: RungResult) -> str:

@@ -69,7 +69,13 @@ def kind(key: str) -> str:
 
 
 def shown(told: Witness) -> Shown | None:
-    """Return the shares by a node's counters; None if they show nothing."""
+    """Return the shares by a node's counters; None if they show nothing, or alone speak for offload."""
+    found = _counted(told)
+    alone = found and found.told is None and told.vf.get("sent", 0) >= FEW and found.least >= LEAST
+    return None if alone else found
+
+
+def _counted(told: Witness) -> Shown | None:
     shares = {way: _past(told, way) for way, packets in told.vf.items() if packets >= FEW}
     if not shares:
         return None
@@ -97,6 +103,8 @@ def why_not_shown(told: Witness | None) -> str:
         return "Open vSwitch has no interface with the port of its server"
     if told.resets and not told.seconds:
         return "its counters went back"
+    if found := _counted(told):
+        return found.words
     return f"its VF had {max(told.vf.values())} packets"
 
 
@@ -123,14 +131,22 @@ class Least(NamedTuple):
     shown: Shown | None
     why: str
 
+    @property
+    def good(self) -> bool:
+        """Whether it has shown that the NIC forwards as much as is wanted."""
+        return self.shown is not None and self.shown.least >= LEAST
+
+    @property
+    def bad(self) -> bool:
+        """Whether it has shown that the NIC forwards less."""
+        return self.shown is not None and self.shown.least < LEAST
+
 
 def least(result: RungResult, keys: Iterable[str]) -> Least | None:
     """The worst node and measurement: one that fails, or else one that is not shown."""
 
-    def order(each: Least) -> float:
-        if each.shown is None:
-            return LEAST
-        return each.shown.least if each.shown.least < LEAST else LEAST + each.shown.least
+    def order(each: Least) -> tuple[bool, bool, float]:
+        return not each.bad, each.good, each.shown.least if each.shown else 0.0
 
     return min(_all(result, keys), key=order, default=None)
 
@@ -140,15 +156,7 @@ def _all(result: RungResult, keys: Iterable[str]) -> Iterator[Least]:
         for node in nodes_of(result):
             told = result.witnesses.get(key, {}).get(node)
             found = shown(told) if told else None
-            if told and found and _alone(told, found):
-                yield Least(key, node, None, found.words)
-            else:
-                yield Least(key, node, found, "" if found else why_not_shown(told))
-
-
-def _alone(told: Witness, found: Shown) -> bool:
-    """Whether Open vSwitch has no flow of what a VF sent, so that the counters alone speak for offload."""
-    return found.told is None and told.vf.get("sent", 0) >= FEW and found.least >= LEAST
+            yield Least(key, node, found, "" if found else why_not_shown(told))
 
 
 def of_node(result: RungResult, node: str) -> float | None:
@@ -164,8 +172,7 @@ def proven(results: Results) -> tuple[list[str], list[str]]:
         result = results.rungs.get(rung.key, RungResult())
         if rung.judged:
             for each in _all(result, result.figures):
-                good = each.shown is not None and each.shown.least >= LEAST
-                states.setdefault(each.node, []).append(good)
+                states.setdefault(each.node, []).append(each.good)
     good = [node for node, found in states.items() if all(found)]
     return good, [node for node in states if node not in good]
 
@@ -214,7 +221,7 @@ def _outside(results: Results) -> str:
 
 
 def _is_outside(result: RungResult, keys: Iterable[str]) -> bool:
-    return any(each.shown is not None and each.shown.least < LEAST for each in _all(result, keys))
+    return any(each.bad for each in _all(result, keys))
 
 
 def rows(results: Results) -> Iterator[tuple[str, ...]]:
