@@ -190,12 +190,16 @@ def test_packets_in_the_kernel_that_others_sent_do_not_count():
     assert offload.shown(ours).least == pytest.approx(0.001)
 
 
-def test_the_table_shows_no_share_by_one_witness_alone():
+@pytest.mark.parametrize(
+    ("flows", "words"),
+    [(0, "has no flow of it"), (-1, "did not list its flows within 20 s")],
+)
+def test_the_table_shows_no_share_by_one_witness_alone(flows, words):
     (told,) = counted(1.0)["tcp-8"].values()
-    alone = told._replace(flows=0, inside=0, outside=0)
+    alone = told._replace(flows=flows, inside=0, outside=0)
     rungs = {"vf": passing(witnesses={"tcp-8": {"node1": alone}})}
     (row,) = offload.rows(Results("rdg", 1, 30, {}, rungs, True))
-    words = "not shown: past the kernel sent 100.00%, received 100.00%; Open vSwitch has no flow of it"
+    words = f"not shown: past the kernel sent 100.00%, received 100.00%; Open vSwitch {words}"
     assert dict(zip(offload.HEAD, row))["slower witness"] == words
 
 

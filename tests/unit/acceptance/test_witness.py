@@ -133,3 +133,16 @@ def test_a_capture_that_could_not_be_made_has_not_seen_nothing(sampled, tmp_path
     (tmp_path / "tcpdump").write_text(f"#!/bin/bash\n{tcpdump}\n")
     told = witness.read(sampled(seconds=0, limit=6), 8)
     assert (told.seen, told.flows) == (-1, 2)
+
+
+@pytest.mark.parametrize("ends", ["exit 1", "sleep 60"], ids=["that fails", "that takes too long"])
+def test_a_list_of_flows_without_its_end_is_none(sampled, tmp_path, ends):
+    """The flows that came until then are no share of all."""
+    (tmp_path / "ovs-appctl").write_text(f"#!/bin/bash\n{TOOLS['ovs-appctl']}\n{ends}\n")
+    shorter = '[ $1 != 20 ] || set -- 1 "${@:2}"; exec /usr/bin/timeout "$@"'
+    (tmp_path / "timeout").write_text(f"#!/bin/bash\n{shorter}\n")
+    (tmp_path / "timeout").chmod(0o755)
+    printed = sampled(seconds=0, limit=8)
+    told = witness.read(printed, 8)
+    assert (told.flows, told.inside, told.outside) == (-1, 0, 0)
+    assert tracking.read(printed).flows == -1

@@ -24,7 +24,9 @@ if [ -r /proc/net/nf_conntrack ]; then
         grep -E "ESTABLISHED|OFFLOAD" |
         awk "{{{{ all++ }}}} /HW_OFFLOAD/ {{{{ nic++ }}}} END {{{{ print \\"tracked\\", nic + 0, all + 0 }}}}"
 fi
-echo "flows $(timeout 20 ovs-appctl dpctl/dump-flows type=offloaded 2>/dev/null | grep -c ct_state)"
+told=$(set -o pipefail; timeout 20 ovs-appctl dpctl/dump-flows type=offloaded 2>/dev/null |
+    awk "/ct_state/ {{{{ all++ }}}} END {{{{ print all + 0 }}}}") || told=-1
+echo "flows $told"
 """
 """Prints how many of the established TCP connections of some addresses are in the NIC.
 
@@ -40,7 +42,8 @@ class Tracked(NamedTuple):
     Attributes:
         in_nic: how many the NIC tracks, of `connections`; -1 where the kernel does not tell.
         connections: all established ones over TCP that the node tracks; -1 where the kernel does not tell.
-        flows: of Open vSwitch in the NIC that match a connection's state.
+        flows: of Open vSwitch in the NIC that match a connection's state; -1 if it has not listed all of them
+            within 20 s.
         why_not: why the kernel cannot have them in the NIC, or does not tell; "" if nothing is known.
 
     """
@@ -58,7 +61,7 @@ def look(addresses: set[str]) -> str:
 
 def read(text: str) -> Tracked | None:
     """Read the output of the script; None if it did not run."""
-    flows = re.search(rf"^flows ({_NUMBER})$", text, re.MULTILINE)
+    flows = re.search(rf"^flows (-1|{_NUMBER})$", text, re.MULTILINE)
     if flows is None:
         return None
     told = re.search(rf"^tracked ({_NUMBER}) ({_NUMBER})$", text, re.MULTILINE)

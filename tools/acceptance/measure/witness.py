@@ -42,18 +42,20 @@ for port in $ports; do
     said=$(timeout 1 tcpdump -p -l -enn -c {MOST_SEEN} -i $port 2>&1)
     [[ $said != *"listening on "* ]] || echo "seen $port $(grep -cE '@ADDRESSES@' <<< "$said")"
 done
-[ -z "$own" ] || timeout 20 ovs-appctl dpctl/dump-flows -m type=all 2> /dev/null | awk -v own="$own" '
+[ -z "$own" ] || {{ told=$(set -o pipefail; timeout 20 ovs-appctl dpctl/dump-flows -m type=all 2> /dev/null |
+    awk -v own="$own" '
     BEGIN {{ split(own, names, " "); for (each in names) ours["in_port(" names[each] ")"] }}
     match($0, /in_port\\([^)]*\\)/) && substr($0, RSTART, RLENGTH) in ours {{
         n = match($0, /packets:[0-9]+/) ? substr($0, RSTART + 8, RLENGTH - 8) : 0
         flows++
         if (/offloaded:yes/) inside += n; else outside += n
     }}
-    END {{ print "flows", flows + 0, inside + 0, outside + 0 }}'
+    END {{ print "flows", flows + 0, inside + 0, outside + 0 }}') && echo "$told"; }}
 """
 """As the RDG does: a capture of each uplink for a second, with the packets of the measurement's addresses.
 
-tcpdump says that it listens before the first packet: one that may not start has not captured nothing.
+tcpdump says that it listens before the first packet: one that may not start has not captured nothing. Nor has
+Open vSwitch no flow if it does not list them to the end.
 """
 _NUMBER = r"\d{1,20}"
 _DEVICE = r"[\w.:-]{1,40}"
@@ -85,7 +87,7 @@ class Witness(NamedTuple):
         quiet: packets in that second, for each uplink.
         busy: CPUs that the host spent in that second; -1 if unknown.
         seen: packets of the measurement in a capture of each uplink for a second; -1 without one.
-        flows: of Open vSwitch from the servers' VFs.
+        flows: of Open vSwitch from the servers' VFs; -1 if it has not listed all within 20 s.
         inside: packets that Open vSwitch counts in the NIC for them, and
         outside: those that it counts beside it.
 
@@ -103,7 +105,7 @@ class Witness(NamedTuple):
     quiet: Mapping[str, Mapping[str, int]] = {}
     busy: float = -1.0
     seen: int = -1
-    flows: int = 0
+    flows: int = -1
     inside: int = 0
     outside: int = 0
 

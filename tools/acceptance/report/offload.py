@@ -37,12 +37,14 @@ class Shown(NamedTuple):
         shares: of packets that did not cross the kernel, by direction; without those of too few packets.
         told: the share by Open vSwitch's counters; None without flows.
         captured: whether a capture of the uplinks is full of the measurement's packets.
+        listed: whether Open vSwitch has listed its flows.
 
     """
 
     shares: dict[str, float]
     told: float | None
     captured: bool
+    listed: bool
 
     @property
     def least(self) -> float:
@@ -54,7 +56,8 @@ class Shown(NamedTuple):
     def words(self) -> str:
         """The shares by both witnesses, in words."""
         counted = ", ".join(f"{way} {_share(share)}" for way, share in self.shares.items())
-        told = "has no flow of it" if self.told is None else _share(self.told)
+        none = "has no flow of it" if self.listed else "did not list its flows within 20 s"
+        told = none if self.told is None else _share(self.told)
         return f"past the kernel {counted}; Open vSwitch {told}" + ("; captured on an uplink" * self.captured)
 
 
@@ -83,7 +86,7 @@ def _counted(told: Witness) -> Shown | None:
     words = 1 - max(told.outside - FIRST, 0) / counted if counted else None
     each_second = sum(told.vf.values()) / max(told.seconds, 1)
     captured = told.seen >= MOST_SEEN or told.seen > max(FIRST, each_second / 100)
-    return Shown(shares, words, captured)
+    return Shown(shares, words, captured, told.flows >= 0)
 
 
 def _past(told: Witness, way: str) -> float:

@@ -23,7 +23,8 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
                 evidence.why_not([both]) if both and told.in_nic < told.connections else ""
             )
             packets = "unknown" if share is None else f"{share:.2%}"
-            yield titled(key), node, packets, connections, str(told.flows), why or "-"
+            flows = "unknown" if told.flows < 0 else str(told.flows)
+            yield titled(key), node, packets, connections, flows, why or "-"
 
 
 def section(results: Results) -> Iterator[str]:
