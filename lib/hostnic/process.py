@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 MOST = 256 << 20
 """Bytes that a command may print, standard output and standard error together. The longest output is that of
 ``ovs-appctl dpctl/dump-flows -m``: up to 200,000 flows (OVS' default flow-limit) of less than 1 KiB each."""
+LAST = 30.0
+"""Seconds in which a command that is told to end may bring to an end what it has begun.
+
+mstflint's tools put SIGTERM off while they hold the NIC's semaphore (mft_sig_handler.c). A NIC keeps the
+semaphore of a tool that was killed, and opens for no other one.
+"""
 _CHUNK = 1 << 16
 _WAIT = 3600.0
 """Seconds between two looks at the time that is left; a selector waits for no infinite one."""
@@ -51,7 +57,7 @@ def ended(
     """Run ``argv`` without a shell; its exit code, its standard output and its standard error.
 
     ``given`` is its standard input; with ``shown``, it has the terminal for that and for its standard error.
-    It is killed after ``timeout`` seconds.
+    It is told to end after ``timeout`` seconds, and killed :data:`LAST` seconds later.
 
     Raises CommandError if it could not be started, ran too long, or printed more than :data:`MOST` bytes.
     """
@@ -78,8 +84,19 @@ def ended(
         except subprocess.TimeoutExpired as error:
             raise CommandError(argv, f"{argv[0]} did not end within {timeout:g} s") from error
         finally:
-            child.kill()  # does nothing to a process that has ended
+            _end(child)
     return child.returncode, stdout, stderr
+
+
+def _end(child: "Popen[bytes]") -> None:
+    """End a process that has not ended by itself."""
+    from subprocess import TimeoutExpired
+
+    child.terminate()  # does nothing to a process that has ended
+    try:
+        child.wait(LAST)
+    except TimeoutExpired:
+        child.kill()
 
 
 def _output(child: "Popen[bytes]", argv: Sequence[str], timeout: float) -> tuple[str, str]:

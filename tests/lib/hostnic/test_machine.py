@@ -251,6 +251,21 @@ def test_a_process_ends_with_its_time_whatever_it_prints_or_closes() -> None:
             Machine().query(["sh", "-c", script], timeout=0.2)
 
 
+def test_a_process_whose_time_is_over_brings_to_an_end_what_it_has_begun(tmp_path: Path) -> None:
+    """As mstflint's tools do, which hold the NIC's semaphore meanwhile."""
+    held = tmp_path / "semaphore"
+    script = f"trap 'over=yes' TERM; touch {held}; until [ $over ]; do sleep 0.1; done; rm {held}"
+    with pytest.raises(CommandError, match=r"^bash did not end within 1 s$"):
+        Machine().query(["bash", "-c", script], timeout=1)
+    assert not held.exists()
+
+
+def test_a_process_that_never_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LAST", 0.5)
+    with pytest.raises(CommandError, match=r"^bash did not end within 0\.2 s$"):
+        Machine().query(["bash", "-c", "trap '' TERM; while :; do sleep 0.1; done"], timeout=0.2)
+
+
 def test_links_of_the_real_kernel() -> None:
     (loopback,) = [link for link in Machine().links.all() if link.name == "lo"]
     assert (loopback.ifindex, loopback.mtu, loopback.kind, loopback.master) == (1, 65536, None, None)
