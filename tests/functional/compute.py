@@ -4,17 +4,17 @@
 import itertools
 import json
 import re
-import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from acceptance.asking import asking
 from acceptance.cloud import Cloud as Door
 from lab.cable import cables
-from lab.cloud import configuration, node, root, translate
+from lab.cloud import configuration, disk, node, root, translate
 from lab.cloud.addresses import CONTROLLER, SOUTHBOUND
 from lab.cloud.cloud import Cloud
 from lab.guest import Guest
@@ -145,10 +145,10 @@ class Site:
 
     @cached_property
     def _objects(self) -> Objects:
-        """Their image is an empty disk."""
+        """Their image has no operating system."""
         connection = self.connection
         with asking("objects"), tempfile.NamedTemporaryFile() as image:
-            subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image.name, "1M"], check=True)
+            disk.make(Path(image.name))
             made = connection.image.create_image(
                 "tiny", data=image, disk_format="qcow2", container_format="bare", wait=True
             )

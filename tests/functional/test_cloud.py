@@ -19,6 +19,7 @@ from acceptance.sitefile import SiteFile
 from acceptance.wanted import Facts, objects
 from converge import StepError
 from converge.execute import execute
+from lab.cloud import disk
 from lab.cloud.addresses import CONTROLLER
 from lab.cloud.cloud import TESTS, Cloud
 from lab.cloud.inside import ADMIN
@@ -48,7 +49,7 @@ def site(tmp_path):
     key.write_text(
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGz2m1t5VQW0c1wEo1Qb8nqv6c0q3q6w4fVt0m0X9d1K tester\n"
     )
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(image), "1M"], check=True)
+    disk.make(image)
     return SiteFile(public_key=str(key), image_file=str(image))
 
 

@@ -197,7 +197,7 @@ def compute(host: str, address: str, options: Sections, driver: str = NAMESPACES
             # Emulated nodes answer late.
             "vif_plugging_timeout": 600,
             "rpc_response_timeout": 600,
-            # A server's disk is empty: nothing in it ends when Nova asks it to, before a cold move.
+            # No operating system runs there: none ends when Nova asks it to, before a cold move.
             "shutdown_timeout": 0,
             "reserved_host_memory_mb": 64,
         },

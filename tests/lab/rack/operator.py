@@ -5,7 +5,6 @@ import contextlib
 import io
 import json
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from acceptance.asking import asking
 from acceptance.cloud import Cloud as Door
 from acceptance.measure.ladder import RUNGS
 
+from lab.cloud import disk
 from lab.cloud.cloud import Cloud
 from lab.patience import Patience
 from lab.rack.build import Rack
@@ -85,8 +85,7 @@ class Operator:
         site["public-key"] = str(folder / "id.pub")
         (folder / "id.pub").write_text(f"{KEY}\n")
         (folder / "site.yaml").write_text(yaml.safe_dump(site))
-        create = ["qemu-img", "create", "-q", "-f", "qcow2", str(folder / "image"), "1M"]
-        subprocess.run(create, check=True)
+        disk.make(folder / "image")
         self.around = Around(
             connect=lambda *_: self.connection,
             process=Hands(rack, self._place),

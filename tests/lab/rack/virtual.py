@@ -21,7 +21,7 @@ from lab.rack.operator import AREA, Operator
 from lab.rack.servers import PORTS, plugged
 
 SUBSTITUTED = (
-    "The virtual machines run in an emulated processor, with an empty disk: they hold VFs and send nothing.",
+    "The virtual machines hold VFs and send nothing: their disk halts their emulated processor.",
     "Juju's commands are answered by the rack.",
 )
 """Told in the rack's report."""
