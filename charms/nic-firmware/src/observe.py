@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the NICs, their firmware and their flash. Never writes."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -11,6 +12,7 @@ from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import BLUEFIELD, find_nics
 from hostnic.devices.port import FLASH_RECOVERY, Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
+from hostnic.firmware.configspace import semaphore_taken
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import System, read_boot_id
@@ -89,7 +91,7 @@ def read_flashes(system: System, nics: Sequence[Nic]) -> dict[str, Flash | str]:
         try:
             return mstflint.read_flash(system, nic.ports[0].bdf)
         except MstError as error:
-            return "; ".join(filter(None, (error.reason, error.remedy)))
+            return "; ".join(filter(None, _why(system, nic.ports[0].bdf, error)))
 
     return dict(zip((nic.slot for nic in nics), _in_parallel(one, nics)))
 
@@ -116,7 +118,18 @@ def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Firmw
     try:
         return FirmwareAnswer(mstconfig.query(system, bdf, *names, *sorted(more)))
     except MstError as error:
-        return FirmwareAnswer(reason=error.reason, remedy=error.remedy)
+        reason, remedy = _why(system, bdf, error)
+        return FirmwareAnswer(reason=reason, remedy=remedy)
+
+
+def _why(system: System, bdf: str, error: MstError) -> tuple[str, str]:
+    """The tool's reason and remedy, with what keeps it from opening the NIC where that can be read."""
+    if not re.search(msterrors.OPEN, error.stdout) or msterrors.locked_down(system):
+        return error.reason, error.remedy
+    if not semaphore_taken(system, bdf):
+        return error.reason, error.remedy
+    reason = f"{error.argv[0]}: the NIC's semaphore is taken, by a tool that runs or by one that was killed"
+    return reason, f"if no other tool asks the NIC's firmware now, run on the host: mstmcra -c {bdf}"
 
 
 def _in_parallel(read: Callable[[Nic], T], nics: Sequence[Nic]) -> list[T]:

@@ -12,7 +12,7 @@ from typing import Any
 from hostnic import nova
 from hostnic.devices import users
 from hostnic.firmware import mstconfig
-from hostnic.firmware.gpudirect import EXTENDED_SERIAL, ConfigSpace
+from hostnic.firmware.configspace import EXTENDED_SERIAL, ConfigSpace
 from hostnic.network import ovs
 from hostnic.ops.lldp import DROP_IN
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.firmware import msterrors
+from hostnic.firmware.configspace import config_space
 from hostnic.system import System
 
 ACS = 0x5D
@@ -22,8 +23,7 @@ ACS = 0x5D
 
 MRRS_4096 = 5
 ATC_REGISTER, ATC = "0xa1334.16:5", 24
-EXPRESS, EXTENDED_ACS, EXTENDED_SERIAL = 0x10, 0x000D, 0x0003
-BRIDGE_HEADER = 1
+EXPRESS, EXTENDED_ACS = 0x10, 0x000D
 CPUINFO = "/proc/cpuinfo"
 
 
@@ -34,53 +34,6 @@ class Difference(NamedTuple):
     register: str  # `ACS`, `MRRS` or `ATC`
     value: int  # the current one
     wanted: int  # what GPUDirect needs; for ACS only bits that the bridge supports
-
-
-class ConfigSpace:
-    """A function's configuration space: 256 bytes, or 4096 with PCIe's extended capabilities."""
-
-    def __init__(self, content: bytes | bytearray) -> None:
-        self._content = content
-
-    def number(self, offset: int, size: int) -> int:
-        """A little-endian number; beyond the end all ones, as the bus returns for missing registers."""
-        part = self._content[offset : offset + size]
-        return int.from_bytes(part, "little") if len(part) == size else (1 << 8 * size) - 1
-
-    @property
-    def bridge(self) -> bool:
-        """A PCI bridge, by its header type."""
-        return self.number(0x0E, 1) & 0x7F == BRIDGE_HEADER
-
-    def capability(self, wanted: int) -> int | None:
-        """Offset of a capability; None without it."""
-        offset = self.number(0x34, 1)
-        for _ in range(48):
-            if not 0x40 <= offset < 0x100:
-                return None
-            if self.number(offset, 1) == wanted:
-                return offset
-            offset = self.number(offset + 1, 1) & 0xFC
-        return None
-
-    def extended(self, wanted: int) -> int | None:
-        """Offset of an extended capability; None without it."""
-        offset = 0x100
-        for _ in range(96):
-            header = self.number(offset, 4)
-            if header in (0, 0xFFFFFFFF):
-                return None
-            if header & 0xFFFF == wanted:
-                return offset
-            offset = header >> 20
-            if offset < 0x100:
-                return None
-        return None
-
-
-def config_space(system: System, bdf: str) -> ConfigSpace:
-    """Read it from sysfs. Raises OSError if the function is gone."""
-    return ConfigSpace(system.files.read(pci.attribute(bdf, "config")).encode("utf-8", "surrogateescape"))
 
 
 def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:

@@ -18,6 +18,8 @@ LOCKDOWN = "/sys/kernel/security/lockdown"
 NAME = r"(?:Unknown Parameter:|Failed to find Param .* name) '?([^\s']+)'?"  # the latter since 4.34
 LACKS = re.compile(rf"The Device doesn't support (\S+) parameter|{NAME}")
 OPEN = "Failed to open the device|Cannot open Device|mopen:"
+MAILBOX = "check if NV access registers are supported"
+"""mstconfig's first question got no answer (supportsNVData in mlxcfg_generic_commander.cpp)."""
 
 UNKNOWN = "mstflint does not know this device"
 LIVEFISH = "the NIC is in livefish mode (flash recovery): it runs without its firmware"
@@ -65,6 +67,11 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "{fact}",
         "update the firmware",
     ),
+    (
+        MAILBOX,
+        "the firmware does not answer",
+        "if the next hook says the same, power-cycle the machine: a tool that was killed has its mailbox",
+    ),
     (r"semaphore", "another tool holds the NIC's semaphore", "retried at the next hook"),
 )
 """Pattern, sentence, remedy; the first pattern that is found counts."""
@@ -96,7 +103,7 @@ def locked_down(system: System) -> str:
 
 def refused(error: MstError) -> bool:
     """Whether the firmware has answered, and said no: to ask again does not help."""
-    unreached = f"{OPEN}|semaphore|Livefish"
+    unreached = f"{OPEN}|{MAILBOX}|semaphore|Livefish"
     return "-E-" in error.stdout and not re.search(unreached, f"{error.stdout}\n{error.stderr}")
 
 

@@ -73,7 +73,7 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
         tree["class"] = "0x028000\n"
     if port.driver == "mlx5_core" and card.has_netdev(port):
         tree["net"] = {port.netdev: {}}
-    tree["config"] = nic_config(port.mrrs)
+    tree["config"] = nic_config(port.mrrs, port.semaphore)
     if card.serial:
         tree["vpd"] = nic_vpd(card.serial)
     if port.temperature is not None:

@@ -16,7 +16,7 @@ from hostnic.capture.file import VERSION, CaptureError, Shown, read, take
 from hostnic.capture.recording import Recording, Replay
 from hostnic.devices import users
 from hostnic.firmware import mstconfig
-from hostnic.firmware.gpudirect import ConfigSpace
+from hostnic.firmware.configspace import ConfigSpace
 from hostnic.network import routes
 from hostnic.system import CommandError, DataCentreBridging, Devlink, Ethtool, Files, Links
 from hypothesis import given

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration spaces: capabilities found, and none in what is no configuration space."""
 
-from hostnic.firmware.gpudirect import EXPRESS, EXTENDED_ACS, ConfigSpace
+from hostnic.firmware.configspace import ConfigSpace
+from hostnic.firmware.gpudirect import EXPRESS, EXTENDED_ACS
 from hypothesis import given
 from hypothesis import strategies as st
 from lab.modelled.nic.pcispace import ACS_AT, EXPRESS_AT, FakeBridge, nic_config

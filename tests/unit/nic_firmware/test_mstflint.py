@@ -11,6 +11,7 @@ from unit.nic_firmware.node import PF0, Node
 
 SAID = {
     "-E- Failed to open the device": "see the kernel log for this NIC",
+    "-E- Error when trying to check if NV access registers are supported": "power-cycle the machine",
     "-E- Failed to identify the device": "mstflint does not know this device",
     "-E- Unsupported device": "mstflint does not know this device",
     "-E- Device in Livefish mode is not supported": "the NIC is in livefish mode",

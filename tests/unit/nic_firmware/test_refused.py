@@ -79,7 +79,14 @@ def test_one_more_value_is_set_beside_those_that_were_refused(node: Node, answer
     assert sets(node) == [f"run mstconfig -d {PF0} -y set ATS_ENABLED=1"]
 
 
-@pytest.mark.parametrize("said", ["-E- Failed to open the device\n", "-E- The semaphore is locked\n"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "-E- Failed to open the device\n",
+        "-E- The semaphore is locked\n",
+        "-E- Error when trying to check if NV access registers are supported\n",
+    ],
+)
 def test_a_firmware_that_was_not_reached_is_asked_again(node: Node, answering, said: str) -> None:
     answering(lambda argv: said if "set" in argv else None)
     node.deploy(reboot_policy="manual")

@@ -36,6 +36,21 @@ def test_a_nic_that_hangs_costs_a_hook_one_deadline_and_the_other_nic_is_set(
     assert "if the next hook says the same, power-cycle the machine" in node.findings()
 
 
+def test_a_semaphore_that_a_killed_tool_has_left_taken_is_named_with_the_command_that_frees_it(
+    node: Node,
+) -> None:
+    node.host.cards[0].ports[0].semaphore = 0x22807
+    assert node.emit().name == "blocked"
+    (finding,) = [line for line in node.findings().splitlines() if "semaphore" in line]
+    assert "the NIC's semaphore is taken, by a tool that runs or by one that was killed" in finding
+    command = finding.partition("run on the host: ")[2]
+    assert command == f"mstmcra -c {PF0}"
+    node.host.run(command.split())
+    node.emit()
+    assert node.next_boot("NUM_OF_VFS") == 8
+    assert "semaphore" not in node.findings()
+
+
 def test_secure_boot_is_named_when_something_must_change(node: Node) -> None:
     node.host.locked_down = True
     status = node.emit()

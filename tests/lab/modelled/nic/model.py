@@ -144,6 +144,7 @@ class FakePort:
     switchdev_first: bool = False
     locked_until: float = 0.0  # a fault: the time until which another operation holds the eswitch
     mrrs: int = 2  # read request size, 2 for 512 bytes, 5 for 4096
+    semaphore: int = 0  # the ticket of the tool that asks the firmware, or of one that was killed then
 
     def boot(self) -> None:
         """Everything that lives in memory is as after power-on; faults stay."""

@@ -76,7 +76,7 @@ def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
         return f"mstconfig, mstflint {host.mstconfig_version}.0, Git SHA Hash: N/A\n"
     bdf = argv[argv.index("-d") + 1]
     port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
-    if port is None or port.gone or host.locked_down:
+    if port is None or port.gone or host.locked_down or port.semaphore:
         raise failure(argv, 3, "-E- Failed to open the device\n", "")
     nic = next(nic for nic in host.cards if port in nic.ports)
     if nic.device in FLASH_RECOVERY:

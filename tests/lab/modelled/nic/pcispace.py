@@ -10,7 +10,7 @@ from hostnic.system import failure
 if TYPE_CHECKING:
     from lab.modelled.kernel import FakeKernel
 
-EXPRESS_AT, ACS_AT = 0x60, 0x148
+EXPRESS_AT, GATEWAY_AT, ACS_AT = 0x60, 0xC0, 0x148
 WRITE = re.compile(r"(ECAP_ACS\+0x6|CAP_EXP\+08)\.w=([0-9a-f]+)(?::([0-9a-f]+))?")
 
 
@@ -56,13 +56,15 @@ class FakeGpu:
         return {**ids, "numa_node": f"{self.numa_node}\n"}
 
 
-def nic_config(mrrs: int) -> str:
-    """A NIC's configuration space with its read request size, 2 for 512 bytes."""
+def nic_config(mrrs: int, semaphore: int = 0) -> str:
+    """A NIC's configuration space, with its read request size, 2 for 512 bytes, and its semaphore."""
     space = bytearray(256)
     space[0x34] = 0x40
     space[0x40:0x42] = bytes([0x01, EXPRESS_AT])
-    space[EXPRESS_AT] = 0x10
+    space[EXPRESS_AT : EXPRESS_AT + 2] = bytes([0x10, GATEWAY_AT])
     space[EXPRESS_AT + 8 : EXPRESS_AT + 10] = (mrrs << 12).to_bytes(2, "little")
+    space[GATEWAY_AT] = 0x09
+    space[GATEWAY_AT + 12 : GATEWAY_AT + 16] = semaphore.to_bytes(4, "little")
     return space.decode("utf-8", "surrogateescape")
 
 
@@ -97,7 +99,10 @@ def setpci(host: "FakeKernel", argv: list[str]) -> str:
 
 
 def mstmcra(host: "FakeKernel", argv: list[str]) -> str:
-    """``mstmcra BDF ADDRESS [VALUE]``."""
+    """``mstmcra BDF ADDRESS [VALUE]``, and ``mstmcra -c BDF``."""
+    if argv[1] == "-c":
+        next(port for port in host.network.ports() if port.bdf == argv[2]).semaphore = 0
+        return "-I- PCI Semaphore cleared successfully.\n"
     nic = next(nic for nic in host.cards if any(port.bdf == argv[1] for port in nic.ports))
     if host.locked_down:
         raise failure(argv, 1, "", "mopen: Operation not permitted")
