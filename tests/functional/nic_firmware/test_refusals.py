@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real tool's refusals, and a NIC in trouble: each is one sentence, and nothing is half done."""
 
+import re
+
 import pytest
 from functional.nic_firmware.conftest import PF, Pair, firmware_writes
 
@@ -48,6 +50,39 @@ def test_a_locked_down_nic_and_one_that_vanished_are_named_and_nothing_is_writte
         assert PF in result.status[1]
         assert firmware_writes(result.writes) == []
         alone.guest.run(f"echo N > {FAULTS}/{PF}/fault_{fault}")
+
+
+SEMAPHORE = "cc.l"
+"""Of the virtual card's vendor-specific capability, as setpci names it."""
+CUT_SHORT = """
+from hostnic.machine import Machine
+from hostnic.system import CommandError
+for tenths in range(2, 14):
+    try:
+        Machine().query(["mstconfig", "-d", "{nic}", "-e", "query"], timeout=tenths / 10)
+    except CommandError as error:
+        print(error)
+print(Machine().query(["mstconfig", "-d", "{nic}", "query", "SRIOV_EN"], timeout=300))
+"""
+
+
+def test_a_semaphore_that_nobody_gives_back_is_freed_by_the_command_in_the_finding(alone: Pair) -> None:
+    alone.guest.run(f"setpci -s {PF} {SEMAPHORE}=7")
+    assert alone.firmware.emit("config_changed").status[0] == "blocked"
+    findings = alone.firmware.action("verify").results["findings"]
+    assert "the NIC's semaphore is taken, by a tool that runs or by one that was killed" in findings
+    (command,) = set(re.findall("mstmcra -c [0-9a-f:.]+", findings))
+    assert "cleared successfully" in alone.guest.run(command).stdout
+    alone.firmware.emit("config_changed")
+    assert "semaphore" not in alone.firmware.action("verify").results["findings"]
+
+
+def test_a_tool_whose_time_is_over_gives_the_semaphore_back(alone: Pair) -> None:
+    """At any moment of a query: the next one is answered."""
+    python = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
+    said = alone.guest.run([*python.split(), "-c", CUT_SHORT.format(nic=PF)], timeout=600).stdout
+    assert "did not end within" in said, "no query was cut short"
+    assert "SRIOV_EN" in said
 
 
 @pytest.mark.thorough
