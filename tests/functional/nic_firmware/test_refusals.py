@@ -66,6 +66,7 @@ print(Machine().query(["mstconfig", "-d", "{nic}", "query", "SRIOV_EN"], timeout
 """
 
 
+@pytest.mark.thorough
 def test_a_semaphore_that_nobody_gives_back_is_freed_by_the_command_in_the_finding(alone: Pair) -> None:
     alone.guest.run(f"setpci -s {PF} {SEMAPHORE}=7")
     assert alone.firmware.emit("config_changed").status[0] == "blocked"
@@ -77,6 +78,7 @@ def test_a_semaphore_that_nobody_gives_back_is_freed_by_the_command_in_the_findi
     assert "semaphore" not in alone.firmware.action("verify").results["findings"]
 
 
+@pytest.mark.thorough
 def test_a_tool_whose_time_is_over_gives_the_semaphore_back(alone: Pair) -> None:
     """At any moment of a query: the next one is answered."""
     python = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
