@@ -77,6 +77,8 @@ for port in 0 1; do
     done
     devlink dev eswitch set pci/$pf mode legacy encap-mode basic
     echo 0 >/sys/bus/pci/devices/$pf/sriov_numvfs
+    # In Linux 5.15 the end of the VFs is the end of the eswitch.
+    devlink dev eswitch set pci/$pf mode legacy
     echo 1 >/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe
     ip link set $device nomaster down
     ethtool -K $device hw-tc-offload off

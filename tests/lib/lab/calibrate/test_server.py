@@ -74,8 +74,9 @@ def test_a_card_in_switchdev_mode_is_put_back_into_it(host):
     with hold():
         pass
     modes = [line for line in host.trace if line.startswith("devlink") and P0 in line]
-    assert modes[-4:] == [
+    assert modes[-5:] == [
         f"devlink dev eswitch set pci/{P0} mode legacy encap-mode basic",
+        f"devlink dev eswitch set pci/{P0} mode legacy",
         f"devlink dev param set pci/{P0} name flow_steering_mode value dmfs cmode runtime",
         f"devlink dev eswitch set pci/{P0} encap-mode none",
         f"devlink dev eswitch set pci/{P0} mode switchdev",
