@@ -124,9 +124,8 @@ def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Firmw
 
 def _why(system: System, bdf: str, error: MstError) -> tuple[str, str]:
     """The tool's reason and remedy, with what keeps it from opening the NIC where that can be read."""
-    if not re.search(msterrors.OPEN, error.stdout) or msterrors.locked_down(system):
-        return error.reason, error.remedy
-    if not semaphore_taken(system, bdf):
+    closed = re.search(msterrors.OPEN, error.stdout) and not msterrors.locked_down(system)
+    if not (closed and semaphore_taken(system, bdf)):
         return error.reason, error.remedy
     reason = f"{error.argv[0]}: the NIC's semaphore is taken, by a tool that runs or by one that was killed"
     return reason, f"if no other tool asks the NIC's firmware now, run on the host: mstmcra -c {bdf}"
